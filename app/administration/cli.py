@@ -28,9 +28,17 @@ from app.storage_policies import service as storage
 from app.storage_policies.cli import group as storage_group
 from app.users.models import Account
 from app.users.schemas import ManagedProfile
-from app.web.cli import Command, Commands, Output, TopCommands, Word, printable, table
+from app.web.cli import (
+    Command,
+    Commands,
+    Output,
+    TopCommands,
+    Word,
+    limit_option,
+    printable,
+    table,
+)
 from app.web.runtime import runtime
-from app.web.schema import timestamp
 
 HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -126,8 +134,8 @@ def rotate() -> Output:
 def _key(key: SecretKey, signing: SecretKey) -> dict[str, Any]:
     return {
         "id": key.key_id,
-        "created_at": timestamp(key.created_at),
-        "retired_at": timestamp(key.retired_at),
+        "created_at": key.created_at,
+        "retired_at": key.retired_at,
         "is_signing": key.key_id == signing.key_id,
     }
 
@@ -143,24 +151,15 @@ def bootstrap() -> Output:
     return Output(data, text)
 
 
-class Timestamp(click.ParamType[datetime]):
-    """A point in time: RFC 3339, or only a date; UTC unless it has an offset."""
-
-    name = "time"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> datetime:
-        """Return an aware datetime."""
-        try:
-            moment = datetime.fromisoformat(value)
-            return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
-        except (ValueError, OverflowError):
-            self.fail(
-                f"{value!r} is not a time; expected e.g. 2026-03-02 or 2026-03-02T09:30:00Z",
-                param,
-                ctx,
-            )
+def point_in_time(typed: str) -> datetime:
+    """Read RFC 3339, or only a date; UTC unless it has an offset."""
+    try:
+        moment = datetime.fromisoformat(typed)
+        return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise click.BadParameter(
+            f"{typed!r} is not a time; expected e.g. 2026-03-02 or 2026-03-02T09:30:00Z"
+        ) from None
 
 
 audit = Commands("audit", help="The audit log.")
@@ -176,15 +175,13 @@ AUDIT_TITLES = ("TIME", "USER", "ACTION", "ABOUT", "ADDRESS", "DETAILS")
     metavar="ACTION",
     help="Only this action, such as user_login; an unknown one lists them all.",
 )
-@click.option("--since", type=Timestamp(), help="Only entries at this time or later (UTC).")
-@click.option("--until", type=Timestamp(), help="Only entries before this time (UTC).")
 @click.option(
-    "--limit",
-    type=click.IntRange(1, 10_000),
-    default=50,
-    show_default=True,
-    help="How many of the newest entries to show, at most 10000.",
+    "--since", type=point_in_time, metavar="TIME", help="Only entries at this time or later (UTC)."
 )
+@click.option(
+    "--until", type=point_in_time, metavar="TIME", help="Only entries before this time (UTC)."
+)
+@limit_option(50, "entries")
 def list_entries(
     user: str | None, action: str | None, since: datetime | None, until: datetime | None, limit: int
 ) -> Output:
@@ -197,34 +194,19 @@ def list_entries(
 
 def _audit_row(entry: dict[str, Any]) -> list[object]:
     about = entry["entity_name"] or entry["entity_id"]
-    who, address = _actor_name(entry), entry["ip_address"]
-    return [entry["created_at"], who, entry["action"], about, address, entry["details"]]
+    who = entry["user"]["username"] if entry["user"] else entry["user_id"]
+    columns = entry["created_at"], who, entry["action"], about
+    return [*columns, entry["ip_address"], entry["details"]]
 
 
 def _audit_entry(row: Any, account: Account | None) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "user_id": row.user_id,
-        "user": _actor(account) if account else None,
-        "action": row.action,
-        "entity_type": row.entity_type,
-        "entity_id": row.entity_id,
-        "entity_name": row.entity_name,
-        "details": row.details,
-        "ip_address": row.ip_address,
-        "user_agent": row.user_agent,
-        "created_at": timestamp(row.created_at),
+    actor = account and {
+        "id": account.id,
+        "username": account.username,
+        "profile": ManagedProfile().dump(account),
     }
-
-
-def _actor(account: Account) -> dict[str, Any]:
-    shown = ManagedProfile().dump(account)
-    return {"id": account.id, "username": account.username, "profile": shown}
-
-
-def _actor_name(entry: dict[str, Any]) -> str | int:
-    name: str | int = entry["user"]["username"] if entry["user"] else entry["user_id"]
-    return name
+    entry: dict[str, Any] = row._asdict()
+    return entry | {"user": actor}
 
 
 COMMANDS = (

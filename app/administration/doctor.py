@@ -18,7 +18,7 @@ from app.passkeys import relying_party
 from app.settings import keys, upkeep
 from app.setup.queries import SetupState
 from app.web import site
-from app.web.cli_refusals import FAILURES, refusal_of
+from app.web.cli import FAILURES, refusal_of
 
 Check = Callable[[Runtime], Finding]
 

@@ -7,9 +7,8 @@ from app.core.texts import pluralized
 from app.teams import queries, service
 from app.teams.models import Team, TeamRole
 from app.teams.schemas import MemberData, TeamData
-from app.web.cli import Commands, Output, Word, printable, table
+from app.web.cli import Commands, Output, Word, sentence, table
 from app.web.runtime import runtime
-from app.web.schema import timestamp
 
 group = Commands("teams", help="Teams, whose members share a workspace.")
 role_choice = Word(TeamRole)
@@ -29,7 +28,7 @@ def list_teams(archived: bool) -> Output:
     """List the teams by id."""
     with runtime().reading() as session:
         found = queries.list_teams(session, archived=archived)
-    rows = [[t.id, t.name, t.owner_name, t.member_count, timestamp(t.archived_at)] for t in found]
+    rows = [[t.id, t.name, t.owner_name, t.member_count, t.archived_at] for t in found]
     text = table(["ID", "NAME", "OWNER", "MEMBERS", "ARCHIVED"], rows)
     return Output(TeamData(many=True).dump(found), text)
 
@@ -97,4 +96,4 @@ def archive(team: str) -> Output:
 
 
 def _shown(team: Team, what: str) -> Output:
-    return Output(TeamData().dump(team), printable(f"{team.name} (id {team.id}) {what}"))
+    return sentence(TeamData().dump(team), team.name, team.id, what)

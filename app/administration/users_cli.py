@@ -1,6 +1,7 @@
 """`flask users`: accounts. USER is an id, a username or an e-mail address everywhere."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -16,11 +17,12 @@ from app.users.schemas import ManagedUser
 from app.web.cli import (
     Commands,
     Output,
+    ValueCommand,
     Word,
     details,
     is_at_terminal,
-    printable,
     read_secret,
+    sentence,
     table,
 )
 from app.web.runtime import runtime
@@ -183,7 +185,8 @@ def verify_email(user: str) -> Output:
     return _account(accounts.verify_email(runtime(), user), "has a verified address")
 
 
-@on_user("set-quota")
+@group.command("set-quota", cls=ValueCommand)
+@click.argument("user")
 @click.argument("quota", metavar="BYTES", type=Size(0, 2**53))
 def set_quota(user: str, quota: int) -> Output:
     """Limit the storage of USER to BYTES; 0 means no limit.
@@ -241,14 +244,10 @@ def _chosen_password(password: str | None, *, generate: bool) -> tuple[str, bool
 
 
 def _account(account: Account, what: str) -> Output:
-    return Output(ManagedUser().dump(account), _sentence(account, what))
+    return sentence(ManagedUser().dump(account), account.username, account.id, what)
 
 
 def _with_password(account: Account, what: str, generated: str | None) -> Output:
     """Show the password if it was generated: only once, for it is stored nowhere."""
-    text = _sentence(account, what) + (f"; password: {generated}" if generated else "")
-    return Output({"user": ManagedUser().dump(account), "generated_password": generated}, text)
-
-
-def _sentence(account: Account, what: str) -> str:
-    return printable(f"{account.username} (id {account.id}) {what}")
+    shown = _account(account, f"{what}; password: {generated}" if generated else what)
+    return replace(shown, data={"user": shown.data, "generated_password": generated})

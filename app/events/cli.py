@@ -2,9 +2,9 @@
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -26,12 +26,19 @@ from app.users import service as users
 from app.web.cli import Commands, Output, Word, printable
 from app.web.runtime import runtime
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 MAX_INT64 = 2**63 - 1
 
 group = Commands("events", help="Live storage events, as open pages receive them.")
-ids = click.IntRange(1, MAX_INT64)
 # Fields that a line of text shows anyway, or implies; not repeated as details.
 IMPLIED_FIELDS = frozenset({"at", "kind", "workspace"})
+
+
+def ids(what: str, help_text: str) -> Callable[[F], F]:
+    """Add an option that takes ids, such as `--file-id`."""
+    of_any = click.IntRange(1, MAX_INT64)
+    return click.option(f"--{what}-id", f"{what}_ids", type=of_any, multiple=True, help=help_text)
 
 
 @group.command("publish", epilog=f"KIND is one of {', '.join(Kind)}.")
@@ -39,17 +46,9 @@ IMPLIED_FIELDS = frozenset({"at", "kind", "workspace"})
 @click.option("--team", help="Tell the members of this team: id or name.")
 @click.option("--any", "everybody", is_flag=True, help="Tell everybody.")
 @click.option("--kind", type=Word(Kind), metavar="KIND", required=True, help="What happened.")
-@click.option("--file-id", "file_ids", type=ids, multiple=True, help="A file; may be repeated.")
-@click.option(
-    "--folder-id", "folder_ids", type=ids, multiple=True, help="A folder; may be repeated."
-)
-@click.option(
-    "--parent-id",
-    "parent_ids",
-    type=ids,
-    multiple=True,
-    help="A folder whose content it changed; may be repeated.",
-)
+@ids("file", "A file; may be repeated.")
+@ids("folder", "A folder; may be repeated.")
+@ids("parent", "A folder whose content it changed; may be repeated.")
 @click.option("--root", is_flag=True, help="The root of the workspace is affected.")
 @click.option(
     "--delta",

@@ -25,14 +25,8 @@ def create(email: str, ttl_seconds: int | None) -> Output:
     made = service.create(runtime(), email=email, ttl_seconds=ttl_seconds)
     data = MailedInvitation().dump(made.invitation)
     data |= {"invitation_url": made.url, "token": made.token}
-    shown = {
-        "id": data["id"],
-        "email": data["email"],
-        "expires_at": data["expires_at"],
-        "invitation_url": made.url,
-        "token": made.token,
-    }
-    return Output(data, details(shown))
+    shown = ("id", "email", "expires_at", "invitation_url", "token")
+    return Output(data, details({name: data[name] for name in shown}))
 
 
 @group.command("list")

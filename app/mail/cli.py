@@ -11,15 +11,24 @@ from app.core.errors import BadRequest
 from app.mail import rendering, service
 from app.mail.models import MailStatus, OutboxMail
 from app.mail.templates import Template
-from app.web.cli import REFUSED_EXIT_CODE, Commands, Output, Word, details, printable, table
+from app.web.cli import (
+    REFUSED_EXIT_CODE,
+    Commands,
+    Output,
+    Word,
+    details,
+    limit_option,
+    printable,
+    table,
+)
 from app.web.runtime import runtime
-from app.web.schema import timestamp
 
 group = Commands(
     "mail", help="The outbox, a test of the SMTP server, and previews of the templates."
 )
 
 COLUMNS = ("created_at", "template", "recipient", "status", "attempts", "due_at", "last_error")
+FIELDS = ("id", "template", "recipient", "status", "attempts", "last_error", "created_at")
 AS_FILE = "sent (file)"
 
 
@@ -37,13 +46,7 @@ def send_test(address: str) -> Output:
 
 @group.command("outbox")
 @click.option("--status", type=Word(MailStatus), help="Only mails with this status.")
-@click.option(
-    "--limit",
-    type=click.IntRange(1, 10_000),
-    default=100,
-    show_default=True,
-    help="How many of the newest mails to show, at most 10000.",
-)
+@limit_option(100, "mails")
 def outbox(status: str | None, limit: int) -> Output:
     """List mails, the newest first, with their status.
 
@@ -95,15 +98,6 @@ def preview(template: Template, output: Path | None, *, as_text: bool) -> Output
 
 
 def _entry(mail: OutboxMail) -> dict[str, Any]:
-    is_open = mail.finished_at is None
-    return {
-        "id": mail.id,
-        "template": mail.template,
-        "recipient": mail.recipient,
-        "status": mail.status,
-        "attempts": mail.attempts,
-        "last_error": mail.last_error,
-        "created_at": timestamp(mail.created_at),
-        "due_at": timestamp(mail.due_at) if is_open else None,
-        "finished_at": timestamp(mail.finished_at),
-    }
+    due_at = None if mail.finished_at else mail.due_at
+    kept = {name: getattr(mail, name) for name in FIELDS}
+    return kept | {"due_at": due_at, "finished_at": mail.finished_at}

@@ -1,7 +1,7 @@
 """`flask config`: the runtime settings."""
 
 import json
-import re
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from app.settings import keys, service, upkeep
 from app.settings.errors import SettingInvalid
 from app.settings.schemas import KeyData, SettingData
 from app.settings.upkeep import Setting, default_of, page
-from app.web.cli import Command, Commands, Output, printable, read_secret, read_text, table
+from app.web.cli import Commands, Output, ValueCommand, printable, read_secret, read_text, table
 from app.web.runtime import runtime
 
 EXAMPLES = """\
@@ -64,18 +64,7 @@ def describe(key: str | None, markdown: bool) -> Output:
     return Output([KeyData().dump(Setting(found)) for found in everything], text)
 
 
-class SetCommand(Command):
-    """Takes -5h as a value: what begins with a hyphen and a digit is no option."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Move such a value behind `--`."""
-        values = [typed for typed in args if re.match("-[0-9]", typed)]
-        if values and "--" not in args:
-            args = [*(typed for typed in args if typed not in values), "--", *values]
-        return super().parse_args(ctx, args)
-
-
-@group.command("set", cls=SetCommand, epilog=EXAMPLES)
+@group.command("set", cls=ValueCommand, epilog=EXAMPLES)
 @click.argument("key")
 @click.argument("value")
 def set_value(key: str, value: str) -> Output:
@@ -139,7 +128,10 @@ def _list_meant(key: Key[Any], typed: str) -> str:
 
     The shell may have removed them. Empty if there is none, or if something else is wrong.
     """
-    if not key.is_list or _is_json(typed) or not typed.strip("[] "):
+    with suppress(ValueError, RecursionError):
+        json.loads(typed)
+        return ""
+    if not key.is_list or not typed.strip("[] "):
         return ""
     entries = [entry.strip(" \"'") for entry in typed.strip("[] ").split(",")]
     meant = json.dumps(entries)
@@ -148,14 +140,6 @@ def _list_meant(key: Key[Any], typed: str) -> str:
     except ValueError:
         return ""
     return f". Did you mean '{meant}'?" if "'" not in meant else ""
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _settings_in(text: str) -> dict[str, Any]:

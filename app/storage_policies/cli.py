@@ -9,7 +9,7 @@ from app.core.texts import pluralized
 from app.storage_policies import migration, service
 from app.storage_policies.models import StoragePolicyGroup
 from app.storage_policies.schemas import GroupData, MigratedAssignmentsData, PolicyData
-from app.web.cli import Commands, Output, printable, table
+from app.web.cli import Commands, Output, sentence, table
 from app.web.runtime import runtime
 
 WITHOUT_DEFAULT = (
@@ -41,7 +41,7 @@ def groups() -> Output:
 def create_policy(name: str) -> Output:
     """Create the storage policy NAME for files on this machine."""
     made = service.create_policy(runtime(), name)
-    return Output(PolicyData().dump(made), printable(f"{made.name} (id {made.id}) was created"))
+    return sentence(PolicyData().dump(made), made.name, made.id, "was created")
 
 
 @group.command("create-group")
@@ -104,8 +104,7 @@ def migrate_assignments(source: str, target: str) -> Output:
 
 
 def _shown(found: StoragePolicyGroup, what: str) -> Output:
-    text = printable(f"{found.name} (id {found.id}) {what}")
-    return Output(GroupData().dump(found), text)
+    return sentence(GroupData().dump(found), found.name, found.id, what)
 
 
 def _policies_of(group: dict[str, list[dict[str, dict[str, str]]]]) -> list[str]:

@@ -8,22 +8,31 @@ the terminal of an operator who reads the audit log.
 import json
 import logging
 import os
+import re
+import sqlite3
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeVar
 
 import click
 from click.exceptions import Exit
 from flask.cli import AppGroup, ScriptInfo
+from redis.exceptions import RedisError
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from app.core import folders
-from app.core.errors import AppError, BadRequest
+from app.core.config import ConfigError
+from app.core.database.sqlite import FileGone, kind_of
+from app.core.errors import AppError, BadRequest, DatabaseUnavailable, ErrorCode, RedisUnavailable
+from app.core.runtime import Runtime
 from app.core.texts import did_you_mean
 from app.web import runtime as web_runtime
-from app.web.cli_refusals import FAILURES, refusal_of
+from app.web.schema import timestamp
 
+F = TypeVar("F", bound=Callable[..., Any])
 W = TypeVar("W", bound=str)
 
 log = logging.getLogger(__name__)
@@ -33,13 +42,18 @@ REFUSED_EXIT_CODE = 1
 BROKEN_PIPE_EXIT_CODE = 141
 # Longer than the first sentence of any command's help.
 HELP_LIMIT = 500
+# The errors of a database that lacks migrations: SQLite's, then PostgreSQL's.
+UNPREPARED = ("no such table", "no such column", "UndefinedTable", "UndefinedColumn")
+# Everything else is a bug and deserves its traceback.
+FAILURES = (AppError, ConfigError, RedisError, SQLAlchemyError, OSError, UnicodeError)
 
 
 @dataclass(frozen=True)
 class Output:
     """A command's output: `data` with `--json`, `text` without; an empty text prints nothing.
 
-    A `note` is for people only: it goes to standard error, so that a script gets just the text.
+    Points in time stand in `data` as such. A `note` is for people only: it goes to standard error,
+    so that a script gets just the text.
     """
 
     data: Any
@@ -132,6 +146,33 @@ class Word(click.Choice[W]):
         return told + did_you_mean(str(value), self.choices)
 
 
+class ValueCommand(Command):
+    """Takes -5h as a value: what begins with a hyphen and a digit is no option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Move such a value behind `--`."""
+        values = [typed for typed in args if re.match("-[0-9]", typed)]
+        if values and "--" not in args:
+            args = [*(typed for typed in args if typed not in values), "--", *values]
+        return super().parse_args(ctx, args)
+
+
+def limit_option(usual: int, what: str) -> Callable[[F], F]:
+    """Add `--limit` to a command that lists the newest of something."""
+    return click.option(
+        "--limit",
+        type=click.IntRange(1, 10_000),
+        default=usual,
+        show_default=True,
+        help=f"How many of the newest {what} to show, at most 10000.",
+    )
+
+
+def sentence(data: Any, name: str, number: int, what: str) -> Output:
+    """Show one object with --json, else say in a sentence what became of it."""
+    return Output(data, printable(f"{name} (id {number}) {what}"))
+
+
 def table(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Format rows in columns under their titles; "" without rows, so that nothing is printed."""
     cells = ([_cell(value) for value in row] for row in rows)
@@ -158,6 +199,8 @@ def _cell(value: object) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return f"{timestamp(value)}"
     if isinstance(value, list | tuple):
         return ", ".join(map(_cell, value)) or "-"
     return printable(str(value))
@@ -196,12 +239,69 @@ def _require_some(text: str) -> str:
     return text
 
 
+# --- refusals: one line that says what stopped a command, or a check of `flask doctor` ------------
+
+
+class LocalFailure(AppError):
+    """Something on this machine, such as a file's permissions, prevents it."""
+
+    code = ErrorCode.CONFIG_ERROR
+    message = "The configuration cannot be used."
+
+
+def refusal_of(rt: Runtime, error: Exception) -> AppError:
+    """Return a documented refusal for whatever stopped a command."""
+    if isinstance(error, AppError):
+        return error
+    if isinstance(error, RedisError):
+        reason = _first_line(error).rstrip(".")
+        return RedisUnavailable(
+            f"Redis does not answer: {reason}. Start it, or correct GATEHOUSE_REDIS_URL."
+        )
+    if isinstance(error, SQLAlchemyError):
+        cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
+        which = f" {rt.database.file.path}" if rt.database.file else ""
+        return DatabaseUnavailable(
+            f"The database{which} failed: {_first_line(cause)}{_remedy(rt, error, cause)}"
+        )
+    if isinstance(error, UnicodeError):
+        return BadRequest("The text is not valid UTF-8.")
+    if isinstance(error, OSError) and error.filename:
+        return LocalFailure(f"{error.filename}: {error.strerror}")
+    return LocalFailure(_first_line(error))
+
+
+def _remedy(rt: Runtime, error: SQLAlchemyError, cause: BaseException) -> str:
+    if any(sign in f"{type(cause).__name__}: {cause}" for sign in UNPREPARED):
+        return ". Run `flask prepare` first."
+    if isinstance(cause, FileGone):
+        return (
+            ". See whether its disk is mounted, put the file back, or a backup in its place, or "
+            "correct GATEHOUSE_DATABASE_URL; only for a new installation `flask prepare` makes one."
+        )
+    if kind_of(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return ". Put a backup in its place, or correct GATEHOUSE_DATABASE_URL."
+    if rt.database.is_sqlite:
+        return (
+            ". See whether its folder is there, has room and belongs to the user the service runs "
+            "as, or correct GATEHOUSE_DATABASE_URL."
+        )
+    if isinstance(error, OperationalError) and getattr(cause, "pgcode", None) is None:
+        # The connection failed or was lost.
+        return ". Start it, or correct GATEHOUSE_DATABASE_URL."
+    return ""
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
 # --- standard output ------------------------------------------------------------------------------
 
 
 def _print(shown: Output, *, as_json: bool) -> None:
     if as_json:
-        _say(json.dumps(shown.data))
+        _say(json.dumps(shown.data, default=timestamp))
         return
     if shown.text:
         _say(shown.text)

@@ -88,6 +88,15 @@ def test_what_is_repeated_is_short_and_one_line(line):
             ("users", "set-quota", "nobody", "9PiB"),
             "10133099161583616 is not in the range 0<=x<=9007199254740992.",
         ),
+        (
+            ("users", "set-quota", "nobody", "-1"),
+            "'-1' must be a whole number of bytes, or a size such as 5GB (5000 MB) or 5GiB "
+            "(5120 MiB)",
+        ),
+        (
+            ("invitations", "create", "x@example.com", "--ttl", "3d"),
+            "'3d' is not a valid integer range.",
+        ),
         (("users", "set-quota", "nobody", "5G"), "'5G' must say which unit: 5GB or 5GiB"),
     ],
 )
