@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,21 +162,16 @@ def publish_folder(rendered: Path, root: Path, user_id: int, name: str) -> None:
     folders.sync(folder)
 
 
-def remove(root: Path, user_id: int, name: str) -> None:
-    """Remove one avatar's files, and the account's folder if it is then empty."""
-    shutil.rmtree(_folder_of(root, user_id) / name)
-    with suppress(OSError):
-        _folder_of(root, user_id).rmdir()
+def remove(root: Path, user_id: int, names: Iterable[str]) -> int:
+    """Remove these entries, files or folders, and the account's folder if it is then empty.
 
-
-def remove_all_but(root: Path, user_id: int, names: list[str], kept: str | None) -> int:
-    """Remove every entry of `names` but `kept`, be it a file or a folder; return how many."""
+    Return how many there were.
+    """
     removed = 0
     for name in names:
-        if name != kept:
-            with suppress(FileNotFoundError):
-                _remove_any(_folder_of(root, user_id) / name)
-                removed += 1
+        with suppress(FileNotFoundError):
+            _remove_any(_folder_of(root, user_id) / name)
+            removed += 1
     with suppress(OSError):
         _folder_of(root, user_id).rmdir()
     return removed

@@ -204,7 +204,7 @@ def reconcile(rt: Runtime, user_id: int) -> int:
         names = on_disk(files.list_names, root, user_id)
         account = users_queries.find_account(session, user_id)
         kept = files.name_of(account) if account else None
-        return on_disk(files.remove_all_but, root, user_id, names, kept)
+        return on_disk(files.remove, root, user_id, [name for name in names if name != kept])
 
 
 def next_version(account: Account) -> int:
@@ -341,9 +341,7 @@ def _remove_replaced(rt: Runtime, before: Account) -> None:
     name = files.name_of(before)
     try:
         if name is not None:
-            files.DISK.run(files.remove, rt.config.avatar_dir, before.id, name)
-    except FileNotFoundError:
-        return
+            files.DISK.run(files.remove, rt.config.avatar_dir, before.id, [name])
     except OSError as error:
         log.warning("a replaced avatar is left to the next cleanup: %s", error)
 

@@ -79,14 +79,9 @@ def columns_of(row: type[tuple[Any, ...]], *sources: Any) -> tuple[Any, ...]:
     because rows become tuples by position: a second list could get out of step unnoticed.
     """
     names: tuple[str, ...] = row._fields  # type: ignore[attr-defined]
-    return tuple(_column(name, sources) for name in names)
-
-
-def _column(name: str, sources: tuple[Any, ...]) -> Any:
-    for source in sources:
-        if hasattr(source, name):
-            return getattr(source, name)
-    raise AttributeError(f"no column {name}")
+    return tuple(
+        next(getattr(source, name) for source in sources if hasattr(source, name)) for name in names
+    )
 
 
 def after_commit(session: Session, do: Callable[[], None]) -> None:

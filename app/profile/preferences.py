@@ -70,10 +70,10 @@ class Change:
         Raises: PreferencesTooLarge.
         """
         values = _parsed(stored)
-        if not self._alters(values):
-            return stored
         merged = {**values, **self.built_in, **self.custom}
         merged = {name: value for name, value in merged.items() if name not in self.removed}
+        if _is_same_json(merged, values):
+            return stored
         if not merged:
             return None
         text = json.dumps(merged, ensure_ascii=False, separators=(",", ":"))
@@ -82,14 +82,6 @@ class Change:
         if len(text.encode()) > max(MAX_STORED_BYTES, len((stored or "").encode())):
             raise PreferencesTooLarge
         return text
-
-    def _alters(self, values: Mapping[str, Any]) -> bool:
-        """Return whether the change makes a difference; only the keys it names are compared."""
-        wanted = {**self.built_in, **self.custom}
-        return any(name in values for name in self.removed) or any(
-            name not in values or not _is_same_json(values[name], value)
-            for name, value in wanted.items()
-        )
 
 
 def validate_change(
