@@ -3,25 +3,42 @@
 from flask import Blueprint
 
 from app.core.access import Principal, TokenPair
+from app.core.passwords import MAX_TYPED_PASSWORD_LENGTH
 from app.passwords import errors, service
-from app.passwords.schemas import (
-    ChangePasswordSchema,
-    ConfirmPasswordResetSchema,
-    RequestPasswordResetSchema,
-)
 from app.sessions.schemas import RefreshedData
+from app.users.schemas import PASSWORD_RULE
 from app.web import cookies
 from app.web.guards import anonymous_route, login_required, minimum_duration
 from app.web.operation import answers
 from app.web.peer import client
 from app.web.request import json_body
 from app.web.runtime import runtime
-from app.web.schema import MessageData
+from app.web.schema import MAX_INPUT_LENGTH, MessageData, RequestSchema, text
 
 REQUESTED = "If an account has this e-mail address, a link to set a new password is on its way."
 CONFIRMED = "The password was changed. Sign in with the new one."
 
 bp = Blueprint("passwords", __name__, url_prefix="/api/v1/auth")
+
+
+class ChangePasswordSchema(RequestSchema):
+    """PUT /auth/password."""
+
+    current_password = text(MAX_TYPED_PASSWORD_LENGTH)
+    new_password = text(MAX_TYPED_PASSWORD_LENGTH, description=PASSWORD_RULE)
+
+
+class RequestPasswordResetSchema(RequestSchema):
+    """POST /auth/password/reset/request."""
+
+    email = text(MAX_INPUT_LENGTH)
+
+
+class ConfirmPasswordResetSchema(RequestSchema):
+    """POST /auth/password/reset/confirm."""
+
+    token = text(MAX_INPUT_LENGTH)
+    new_password = text(MAX_TYPED_PASSWORD_LENGTH, description=PASSWORD_RULE)
 
 
 @bp.put("/password")

@@ -56,29 +56,25 @@ def rotate(rt: Runtime, presented: str, client: Client, arrived_at: datetime) ->
     token = refresh_token.parse(rt.keyring, presented)
     if token is None:
         raise TokenInvalid
-    with awaiting_concurrent_requests(rt, token.digest):
-        return _rotate(rt, token, client, arrived_at)
-
-
-def _rotate(rt: Runtime, token: RefreshToken, client: Client, arrived_at: datetime) -> TokenPair:
-    # Evidence of an honest race, needed while Redis is down and cannot provide commit times.
-    now, enforces_change = rt.clock.now(), service.enforces_change(rt)
-    was_live_on_arrival = rt.redis.fail_fast.is_broken and _is_live_token(rt, token, now)
-    expires_at = service.refresh_expiry(rt, now)
-    successor = refresh_token.new(rt.keyring, expires_at, selector=token.selector)
-    with rt.transaction() as session:
-        rotated = queries.rotate(
-            session, token, successor, client, now, enforces_change=enforces_change
-        )
-    if rotated is None:
-        _refuse_rotation(rt, token, client, arrived_at, was_live_on_arrival=was_live_on_arrival)
-    session_id, user_id = rotated
-    record_commit(rt, token.digest)
-    note_caller(user_id, session_id)
-    return service.pair(rt, session_id, user_id, successor, now)
+    with _awaiting_concurrent_requests(rt, token.digest):
+        now, enforces_change = rt.clock.now(), service.enforces_change(rt)
+        was_live = rt.redis.fail_fast.is_broken and _is_live_token(rt, token, now)
+        expires_at = service.refresh_expiry(rt, now)
+        successor = refresh_token.new(rt.keyring, expires_at, selector=token.selector)
+        with rt.transaction() as session:
+            rotated = queries.rotate(
+                session, token, successor, client, now, enforces_change=enforces_change
+            )
+        if rotated is None:
+            _refuse_rotation(rt, token, client, arrived_at, was_live_on_arrival=was_live)
+        session_id, user_id = rotated
+        _record_commit(rt, token.digest)
+        note_caller(user_id, session_id)
+        return service.pair(rt, session_id, user_id, successor, now)
 
 
 def _is_live_token(rt: Runtime, token: RefreshToken, now: datetime) -> bool:
+    """Return evidence of an honest race, needed while Redis cannot provide commit times."""
     with rt.reading() as session:
         return queries.find_open(session, token, now) is not None
 
@@ -124,7 +120,7 @@ def _refuse_spent(
     """
     if min(token.expires_at, token_session.expires_at) <= rt.clock.now():
         raise TokenExpired
-    spent_at = committed_at(rt, token.digest)
+    spent_at = _committed_at(rt, token.digest)
     if spent_at is None and token.is_stored_as(token_session.previous_digest):
         spent_at = token_session.last_seen_at
     if spent_at is not None and (
@@ -169,13 +165,20 @@ def _end_all(rt: Runtime, token_session: LoginSession, client: Client) -> bool:
 
 
 @contextmanager
-def awaiting_concurrent_requests(rt: Runtime, token_digest: str) -> Iterator[None]:
-    """Give concurrent requests with the same token time to arrive and get their timestamp."""
+def _awaiting_concurrent_requests(rt: Runtime, token_digest: str) -> Iterator[None]:
+    """Give concurrent requests with the same token time to arrive and get their timestamp.
+
+    Waits until no more arrive, at most MAX_WAITS times.
+    """
     _in_progress[token_digest] += 1
     try:
         rt.clock.sleep(0)
-        if _in_progress[token_digest] > 1:
-            _wait_for_concurrent_requests(rt, token_digest)
+        known = 1
+        for _ in range(MAX_WAITS):
+            if _in_progress[token_digest] <= known:
+                break
+            known = _in_progress[token_digest]
+            rt.clock.sleep(MAX_ARRIVAL_GAP_SECONDS)
         yield
     finally:
         _in_progress[token_digest] -= 1
@@ -183,22 +186,13 @@ def awaiting_concurrent_requests(rt: Runtime, token_digest: str) -> Iterator[Non
             del _in_progress[token_digest]
 
 
-def _wait_for_concurrent_requests(rt: Runtime, token_digest: str) -> None:
-    """Wait until no more arrive, at most MAX_WAITS times."""
-    for _ in range(MAX_WAITS):
-        known = _in_progress[token_digest]
-        rt.clock.sleep(MAX_ARRIVAL_GAP_SECONDS)
-        if _in_progress[token_digest] <= known:
-            return
-
-
-def record_commit(rt: Runtime, spent_digest: str) -> None:
+def _record_commit(rt: Runtime, spent_digest: str) -> None:
     """Record that the rotation which spent this token is now committed."""
     now, key = rt.clock.now().timestamp(), _key(spent_digest)
     rt.redis.fail_fast.attempt(lambda redis: redis.set(key, now, ex=COMMIT_TIME_TTL_SECONDS))
 
 
-def committed_at(rt: Runtime, spent_digest: str) -> datetime | None:
+def _committed_at(rt: Runtime, spent_digest: str) -> datetime | None:
     """Return when the rotation that spent this token was committed; None if long ago or unknown."""
     try:
         seconds = _read(rt, spent_digest)

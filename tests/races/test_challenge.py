@@ -1,4 +1,4 @@
-"""Second factors under simultaneous requests (issue "Second factors", Must hold)."""
+"""Second factors under simultaneous requests."""
 
 import json
 import os
