@@ -7,14 +7,15 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 from urllib.parse import quote
 
 from app.core import base64url
-from app.core.texts import one_line
+from app.core.texts import one_line, switch
 
 T = TypeVar("T")
 Word = TypeVar("Word", bound=str)
@@ -22,11 +23,12 @@ Word = TypeVar("Word", bound=str)
 PREFIX = "GATEHOUSE_"
 # Not part of the configuration: a secret given to a command, and a flag from bin/serve to gunicorn.
 NON_CONFIG_VARIABLES = frozenset({"CLIENT_SECRET", "PREPARES"})
-# Injected by Kubernetes and Docker for services called gatehouse, gatehouse-valkey and the like.
+# Injected by Kubernetes and Docker for services called gatehouse, gatehouse-valkey and the like. A
+# PORT that an operator set is a number, meant for BIND; one set by Kubernetes is a URL.
 _INJECTED = re.compile(
-    r"([A-Z0-9_]+_)?(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)"
+    r"([A-Z0-9_]+_)?(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)=.*"
+    r"|PORT_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?=.*|PORT=.*://.*)"
 )
-_INJECTED_ADDRESS = re.compile(r"([A-Z0-9_]+_)?PORT")
 
 
 class ConfigError(Exception):
@@ -51,18 +53,16 @@ class EnvironmentReader:
 
         Call it after everything has been read. Values are not repeated: they may be secret.
         """
-        ours = (name.removeprefix(PREFIX) for name in self._environ if name.startswith(PREFIX))
-        return tuple(self._complaint(name) for name in sorted(ours) if self._is_ignored(name))
-
-    def _is_ignored(self, name: str) -> bool:
-        """Return whether an operator set a variable that nothing reads."""
-        value = self._environ[PREFIX + name].strip()
-        if name in self._known or not value:
-            return False
-        if _INJECTED.fullmatch(name):
-            return False
-        # A PORT set by an operator is a number, meant for BIND; one set by Kubernetes is a URL.
-        return not (_INJECTED_ADDRESS.fullmatch(name) and "://" in value)
+        ours = {
+            name.removeprefix(PREFIX): value.strip()
+            for name, value in self._environ.items()
+            if name.startswith(PREFIX)
+        }
+        return tuple(
+            self._complaint(name)
+            for name in sorted(ours.keys() - self._known)
+            if ours[name] and not _INJECTED.fullmatch(f"{name}={ours[name]}")
+        )
 
     def _complaint(self, name: str) -> str:
         near = difflib.get_close_matches(name.upper(), sorted(self._known), 1)
@@ -110,8 +110,9 @@ def folder(raw: str) -> Path:
     """Read the path of a folder, which need not exist yet; made absolute."""
     path = Path(raw).absolute()
     for each in (path, *path.parents):
-        if _is_in_the_way(each):
-            raise ValueError(f"{each} is not a folder")
+        with suppress(OSError):  # as far as this user can see
+            if not stat.S_ISDIR(each.stat().st_mode):
+                raise ValueError(f"{each} is not a folder")
     return path
 
 
@@ -126,15 +127,6 @@ def choice(*allowed: Word) -> Callable[[str], Word]:
     return parse
 
 
-def switch(raw: str) -> bool:
-    """Read `on` or `off`."""
-    known = {"1": True, "true": True, "yes": True, "on": True}
-    known |= {"0": False, "false": False, "no": False, "off": False}
-    if raw.lower() not in known:
-        raise ValueError("must be on or off")
-    return known[raw.lower()]
-
-
 def integer(least: int, most: int) -> Callable[[str], int]:
     """Read a whole number from `least` to `most`."""
 
@@ -144,14 +136,6 @@ def integer(least: int, most: int) -> Callable[[str], int]:
         return int(raw)
 
     return parse
-
-
-def _is_in_the_way(path: Path) -> bool:
-    """Return whether something other than a folder has this name, as far as this user can see."""
-    try:
-        return not stat.S_ISDIR(path.stat().st_mode)
-    except OSError:
-        return False
 
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -229,17 +213,18 @@ def _networks(raw: str) -> tuple[Network, ...]:
 
 
 def _bucket(raw: str) -> Bucket:
-    refill, burst = _numbers(raw, 2, "REFILL_PER_SECOND/BURST, both above 0")
-    return Bucket(per_second=refill, burst=_whole(burst))
+    shape = "REFILL_PER_SECOND/BURST, both above 0, the burst a whole number"
+    return Bucket(*_numbers(raw, (float, int), shape))
 
 
 def _failure_limit(raw: str) -> FailureLimit:
-    attempts, window = _numbers(raw, 2, "ATTEMPTS/WINDOW_SECONDS, both above 0")
-    return FailureLimit(attempts=_whole(attempts), window_seconds=_whole(window))
+    shape = "ATTEMPTS/WINDOW_SECONDS, whole numbers above 0"
+    return FailureLimit(*_numbers(raw, (int, int), shape))
 
 
 def _argon2_cost(raw: str) -> Argon2Cost:
-    memory, passes, lanes = (_whole(n) for n in _numbers(raw, 3, "MEMORY_KIB/PASSES/LANES"))
+    shape = "MEMORY_KIB/PASSES/LANES, whole numbers above 0"
+    memory, passes, lanes = _numbers(raw, (int, int, int), shape)
     if memory < 8 * lanes or memory > 4 * 1024 * 1024 or lanes > 64 or passes > 100:
         raise ValueError("memory must be 8 KiB per lane or more, and all of it sensible")
     return Argon2Cost(memory_kib=memory, passes=passes, lanes=lanes)
@@ -278,26 +263,15 @@ def _redis_url(raw: str) -> str:
     return raw
 
 
-def _numbers(raw: str, count: int, shape: str) -> list[float]:
-    """Parse `count` positive numbers separated by slashes."""
-    problem = ValueError(f"must be {shape}")
-    parts = raw.split("/")
-    if len(parts) != count:
-        raise problem
+def _numbers(raw: str, kinds: Sequence[type[float]], shape: str) -> list[Any]:
+    """Parse positive numbers of these kinds, with slashes between them."""
     try:
-        numbers = [float(part) for part in parts]
+        numbers = [kind(part) for kind, part in zip(kinds, raw.split("/"), strict=True)]
     except ValueError:
-        raise problem from None
+        raise ValueError(f"must be {shape}") from None
     if not all(0 < number < 1e9 for number in numbers):
-        raise problem
+        raise ValueError(f"must be {shape}")
     return numbers
-
-
-def _whole(number: float) -> int:
-    """Return a whole number as an integer; truncating a fraction could leave a limit of 0."""
-    if not number.is_integer():
-        raise ValueError(f"must be a whole number, not {number}")
-    return int(number)
 
 
 def parse_secret_keys(raw: str) -> tuple[tuple[str, bytes], ...]:

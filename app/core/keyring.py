@@ -10,8 +10,9 @@ import logging
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,19 @@ RETURN_OR_BEGIN = (
 
 log = logging.getLogger(__name__)
 
+ALGORITHM = "HS256"
+MAX_TOKEN_LIFETIME = timedelta(days=1)
+MAX_TOKEN_LENGTH = 2048
+
+# PyJWT would skip padding and whitespace in a token.
+_TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+# Times are checked by the reader of the claims alone, against the application's clock.
+_UNTIMED: Options = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}
+
+
+class TokenForged(Exception):
+    """The text is not a token signed with a key of ours that is still trusted."""
+
 
 @dataclass(frozen=True)
 class SecretKey:
@@ -46,9 +60,15 @@ class SecretKey:
     retired_at: datetime | None = None
 
     def derived(self, purpose: str) -> bytes:
-        """Return the 32-byte key of one purpose (HKDF-SHA256, RFC 5869)."""
-        hkdf = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=purpose.encode())
-        return hkdf.derive(self.secret)
+        """Return the 32-byte key of one purpose; cached, as it is needed constantly."""
+        return _derived(self.secret, purpose)
+
+
+@lru_cache(maxsize=256)
+def _derived(secret: bytes, purpose: str) -> bytes:
+    """Derive a key (HKDF-SHA256, RFC 5869)."""
+    hkdf = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=purpose.encode())
+    return hkdf.derive(secret)
 
 
 class Keyring:
@@ -64,7 +84,6 @@ class Keyring:
         self.is_file = not config.secret_keys
         self._checked_at = clock.monotonic()
         self._seen = 0
-        self._derived: dict[tuple[str, str], bytes] = {}
         self.problem: str | None = None
         self._keys = tuple(SecretKey(key_id, secret) for key_id, secret in config.secret_keys)
         if self.is_file:
@@ -95,8 +114,17 @@ class Keyring:
         The caller must check beforehand that the database was not used with other keys.
         Raises: OSError.
         """
-        if _create(self.path, self._clock.now()):
-            log.warning("made new keys in %s", self.path)
+        if not self.path.exists():
+            draft = _draft(self.path, [_fresh_key(self._clock.now())])
+            try:
+                # Unlike rename, this does not replace a file created meanwhile.
+                os.link(draft, self.path)
+                log.warning("made new keys in %s", self.path)
+            except FileExistsError:
+                pass
+            finally:
+                draft.unlink()
+                folders.sync(self.path.parent)
         self._open()
 
     def current(self) -> SecretKey:
@@ -105,21 +133,9 @@ class Keyring:
 
     def find(self, key_id: str) -> SecretKey | None:
         """Return the key with this id, retired or not; None if there is none."""
-        key = self._find(key_id)
-        if key is None and self.reread():
-            key = self._find(key_id)
-        return key
-
-    def derived(self, key: SecretKey, purpose: str) -> bytes:
-        """Return the key derived from `key` for one purpose; cached, as it is needed constantly."""
-        name = key.key_id, purpose
-        if name not in self._derived:
-            self._derived[name] = key.derived(purpose)
-        return self._derived[name]
-
-    def is_retired_for(self, key: SecretKey, span: timedelta) -> bool:
-        """Return whether everything the key signed with a lifetime of `span` has expired by now."""
-        return key.retired_at is not None and key.retired_at + span < self._clock.now()
+        if key_id not in {key.key_id for key in self.keys}:
+            self.reread()
+        return next((key for key in self.keys if key.key_id == key_id), None)
 
     def reread(self) -> bool:
         """Read the key file again if it changed; return whether new contents were read.
@@ -145,14 +161,39 @@ class Keyring:
         """Put a new key first and return it; the file is replaced atomically."""
         now = self._clock.now()
         current, *older = self._read()
-        fresh = SecretKey(random_hex()[:12], random_bytes(), created_at=now)
-        retired = SecretKey(current.key_id, current.secret, current.created_at, retired_at=now)
-        self._keys = (fresh, retired, *older)
-        _write(self.path, self._keys)
-        return fresh
+        self._keys = (_fresh_key(now), replace(current, retired_at=now), *older)
+        # Durably: what the new key encrypts may be stored at once.
+        _draft(self.path, self._keys).replace(self.path)
+        folders.sync(self.path.parent)
+        return self._keys[0]
 
-    def _find(self, key_id: str) -> SecretKey | None:
-        return next((key for key in self.keys if key.key_id == key_id), None)
+    def sign(self, claims: dict[str, Any], purpose: str) -> str:
+        """Return a token that carries `claims`."""
+        key = self.current()
+        return jwt.encode(claims, key.derived(purpose), ALGORITHM, headers={"kid": key.key_id})
+
+    def verified(self, token: str, purpose: str) -> Mapping[str, Any]:
+        """Return the claims of a genuine token, which may have expired.
+
+        Raises: TokenForged.
+        """
+        if len(token) > MAX_TOKEN_LENGTH or not _TOKEN.fullmatch(token):
+            raise TokenForged
+        try:
+            key = self.find(str(jwt.get_unverified_header(token).get("kid")))
+            if key is None or self._is_of_the_past(key):
+                raise TokenForged
+            claims: Mapping[str, Any] = jwt.decode(
+                token, key.derived(purpose), algorithms=[ALGORITHM], options=_UNTIMED
+            )
+        except (jwt.PyJWTError, ValueError, TypeError):
+            raise TokenForged from None
+        return claims
+
+    def _is_of_the_past(self, key: SecretKey) -> bool:
+        """Return whether every token that the key signed has expired by now."""
+        retired_at = key.retired_at
+        return retired_at is not None and retired_at + MAX_TOKEN_LIFETIME < self._clock.now()
 
     def _open(self) -> None:
         """Read the key file for the first time, or note in `problem` why it cannot be read."""
@@ -184,25 +225,8 @@ def _written_at(path: Path) -> int:
         return os.fstat(file.fileno()).st_mtime_ns
 
 
-def _create(path: Path, now: datetime) -> bool:
-    """Write a file with a first key unless there is one; return whether this process did."""
-    if path.exists():
-        return False
-    draft = _draft(path, [SecretKey(random_hex()[:12], random_bytes(), created_at=now)])
-    try:
-        os.link(draft, path)  # unlike rename, does not replace a file created meanwhile
-    except FileExistsError:
-        return False
-    finally:
-        draft.unlink()
-        folders.sync(path.parent)
-    return True
-
-
-def _write(path: Path, keys: Sequence[SecretKey]) -> None:
-    """Replace the file atomically and durably: what a new key encrypts may be stored at once."""
-    _draft(path, keys).replace(path)
-    folders.sync(path.parent)
+def _fresh_key(now: datetime) -> SecretKey:
+    return SecretKey(random_hex()[:12], random_bytes(), created_at=now)
 
 
 def _draft(path: Path, keys: Sequence[SecretKey]) -> Path:
@@ -231,57 +255,6 @@ def _to_record(key: SecretKey) -> dict[str, str | None]:
 
 def _from_record(record: dict[str, str | None]) -> SecretKey:
     [(key_id, secret)] = parse_secret_keys(f"{record['id']}:{record['secret']}")
-    created_at, retired_at = record.get("created_at"), record.get("retired_at")
-    return SecretKey(
-        key_id,
-        secret,
-        created_at=datetime.fromisoformat(created_at) if created_at else None,
-        retired_at=datetime.fromisoformat(retired_at) if retired_at else None,
-    )
-
-
-ALGORITHM = "HS256"
-MAX_TOKEN_LIFETIME = timedelta(days=1)
-MAX_TOKEN_LENGTH = 2048
-
-# PyJWT would skip padding and whitespace in a token.
-_TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
-# Times are checked by the reader of the claims alone, against the application's clock.
-_UNTIMED: Options = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}
-
-
-class TokenForged(Exception):
-    """The text is not a token signed with a key of ours that is still trusted."""
-
-
-class SignedTokens:
-    """Signs and verifies claims for one purpose."""
-
-    def __init__(self, keyring: Keyring, purpose: str) -> None:
-        self._keyring = keyring
-        self._purpose = purpose
-
-    def sign(self, claims: dict[str, Any]) -> str:
-        """Return a token that carries `claims`."""
-        key = self._keyring.current()
-        secret = self._keyring.derived(key, self._purpose)
-        return jwt.encode(claims, secret, ALGORITHM, headers={"kid": key.key_id})
-
-    def verified(self, token: str) -> Mapping[str, Any]:
-        """Return the claims of a genuine token, which may have expired.
-
-        Raises: TokenForged.
-        """
-        if len(token) > MAX_TOKEN_LENGTH or not _TOKEN.fullmatch(token):
-            raise TokenForged
-        try:
-            key = self._keyring.find(str(jwt.get_unverified_header(token).get("kid")))
-            if key is None or self._keyring.is_retired_for(key, MAX_TOKEN_LIFETIME):
-                raise TokenForged
-            secret = self._keyring.derived(key, self._purpose)
-            claims: Mapping[str, Any] = jwt.decode(
-                token, secret, algorithms=[ALGORITHM], options=_UNTIMED
-            )
-        except (jwt.PyJWTError, ValueError, TypeError):
-            raise TokenForged from None
-        return claims
+    known = {name: record.get(name) for name in ("created_at", "retired_at")}
+    times = {name: datetime.fromisoformat(text) for name, text in known.items() if text}
+    return SecretKey(key_id, secret, **times)

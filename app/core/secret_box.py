@@ -40,7 +40,7 @@ class SecretBox:
         """Encrypt `secret` for one row, named by a string such as `mail_smtp_password`."""
         key = self._keyring.current()
         nonce = os.urandom(NONCE_BYTES)
-        cipher = AESGCM(self._keyring.derived(key, "secret-box"))
+        cipher = AESGCM(key.derived("secret-box"))
         sealed = cipher.encrypt(nonce, secret.encode(), row.encode())
         return ":".join((VERSION, key.key_id, base64url.encoded(nonce), base64url.encoded(sealed)))
 
@@ -49,14 +49,12 @@ class SecretBox:
 
         Raises: SecretUnreadable.
         """
-        version, _, rest = sealed.partition(":")
-        key_id, _, rest = rest.partition(":")
-        nonce, _, body = rest.partition(":")
-        key = self._keyring.find(key_id)
-        if version != VERSION or key is None:
-            raise SecretUnreadable(row)
-        cipher = AESGCM(self._keyring.derived(key, "secret-box"))
         try:
+            version, key_id, nonce, body = sealed.split(":")
+            key = self._keyring.find(key_id) if version == VERSION else None
+            if key is None:
+                raise SecretUnreadable(row)
+            cipher = AESGCM(key.derived("secret-box"))
             content = base64url.decoded(nonce), base64url.decoded(body)
             return cipher.decrypt(*content, row.encode()).decode()
         except (InvalidTag, ValueError) as error:
@@ -94,8 +92,8 @@ class SecretBox:
         return hmac.compare_digest(self._hmac(key, text, f"keyed-hash:{purpose}"), mac)
 
     def _hmac(self, key: SecretKey, text: str, purpose: str) -> str:
-        derived = self._keyring.derived(key, purpose)
-        return hmac.new(derived, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+        message = text.encode("utf-8", "surrogatepass")
+        return hmac.new(key.derived(purpose), message, hashlib.sha256).hexdigest()
 
 
 class Resealed(NamedTuple):

@@ -8,14 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
 from app.core import sizes
-from app.core.texts import has_controls, whole_number
+from app.core.texts import has_controls, switch, whole_number
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
-
-TRUE_WORDS = frozenset({"true", "1", "yes", "on"})
-FALSE_WORDS = frozenset({"false", "0", "no", "off"})
 
 # Up to here every integer is exact in a double, which is how many JSON readers store numbers.
 MAX_EXACT_INTEGER = 2**53
@@ -67,16 +64,13 @@ def boolean(name: str, meaning: str, *, default: bool) -> Key[bool]:
     """Return a switch; only `auth_` keys accept words other than true and false."""
     takes_words = name.startswith("auth_")
 
-    def parse(text: str) -> bool:
-        return _switch(text) == "true"
-
     def render(value: object) -> str:
         text = _as_text(value)
         if not takes_words and text not in {"true", "false"}:
             raise ValueError("must be true or false")
-        return _switch(text)
+        return _as_text(switch(text))
 
-    return Key(name, default, "boolean", parse, render, meaning=meaning, takes="true or false")
+    return Key(name, default, "boolean", switch, render, meaning=meaning, takes="true or false")
 
 
 def number(
@@ -157,8 +151,9 @@ def choice(
 
     def parse(text: str) -> str:
         word = text.strip().lower()
-        if is_switch and word in TRUE_WORDS | FALSE_WORDS:
-            word = _switch(word)
+        if is_switch:
+            with suppress(ValueError):
+                word = _as_text(switch(word))
         if word not in options:
             raise ValueError(f"must be one of {', '.join(options)}")
         return word
@@ -222,13 +217,6 @@ def text_list(
 
     kind: ValueType = "string_enum_set" if options else "string_array"
     return Key(name, default, kind, parse, render, options=options, meaning=meaning, takes=takes)
-
-
-def _switch(text: str) -> str:
-    word = text.strip().lower()
-    if word in TRUE_WORDS or word in FALSE_WORDS:
-        return "true" if word in TRUE_WORDS else "false"
-    raise ValueError("must be true or false")
 
 
 def _as_text(value: object) -> str:

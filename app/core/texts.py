@@ -53,6 +53,19 @@ def whole_number(text: str) -> int | None:
     return int(text) if is_number else None
 
 
+def switch(text: str) -> bool:
+    """Return what a word for true or false means.
+
+    Raises: ValueError.
+    """
+    word = text.strip().lower()
+    if word in {"true", "1", "yes", "on"}:
+        return True
+    if word in {"false", "0", "no", "off"}:
+        return False
+    raise ValueError("must be true or false")
+
+
 def did_you_mean(typed: str, known: Iterable[str]) -> str:
     """Return " Did you mean ...?", to append to a message about a misspelt word; or ""."""
     meant = suggestion(typed, known)

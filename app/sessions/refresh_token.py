@@ -53,7 +53,7 @@ def new(keyring: Keyring, expires_at: datetime, *, selector: bytes | None = None
     selector = selector or random_bytes(SELECTOR_BYTES)
     expiry = min(int(expires_at.timestamp()), LATEST_EXPIRY).to_bytes(EXPIRY_BYTES, "big")
     raw = selector + expiry + random_bytes(SECRET_BYTES)
-    raw += _mac(keyring, keyring.current(), raw)
+    raw += _mac(keyring.current(), raw)
     return RefreshToken(base64url.encoded(raw), selector, _time(expiry))
 
 
@@ -74,11 +74,11 @@ def parse(keyring: Keyring, text: str) -> RefreshToken | None:
 
 
 def _is_ours(keyring: Keyring, body: bytes, mac: bytes) -> bool:
-    return any(hmac.compare_digest(mac, _mac(keyring, key, body)) for key in keyring.keys)
+    return any(hmac.compare_digest(mac, _mac(key, body)) for key in keyring.keys)
 
 
-def _mac(keyring: Keyring, key: SecretKey, body: bytes) -> bytes:
-    return hmac.digest(keyring.derived(key, PURPOSE), body, "sha256")[:MAC_BYTES]
+def _mac(key: SecretKey, body: bytes) -> bytes:
+    return hmac.digest(key.derived(PURPOSE), body, "sha256")[:MAC_BYTES]
 
 
 def _time(expiry: bytes) -> datetime:

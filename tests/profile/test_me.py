@@ -227,13 +227,13 @@ def test_a_forged_token_is_invalid(signed_in, change):
     ids=str,
 )
 def test_a_genuine_token_with_missing_or_senseless_claims_is_invalid(rt, signed_in, claims):
-    key = rt.keyring.derived(rt.keyring.current(), "access-token")
+    key = rt.keyring.current().derived("access-token")
     token = forged(signed_in.access_token, key=key, **claims)
     signed_in.bearer(token).me().fails(401, "auth.token_invalid")
 
 
 def test_a_genuine_token_of_an_unknown_session_is_invalid(rt, signed_in):
-    key = rt.keyring.derived(rt.keyring.current(), "access-token")
+    key = rt.keyring.current().derived("access-token")
     token = forged(signed_in.access_token, key=key, sid=str(uuid.uuid4()))
     signed_in.bearer(token).me().fails(401, "auth.token_invalid")
 
