@@ -155,10 +155,6 @@ class Bucket:
     per_second: float
     burst: int
 
-    def times(self, many: int) -> "Bucket":
-        """Return a bucket `many` times as large, refilled as many times as fast."""
-        return Bucket(many * self.per_second, many * self.burst)
-
 
 @dataclass(frozen=True)
 class Argon2Cost:

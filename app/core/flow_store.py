@@ -7,11 +7,13 @@ Everything that must happen at most once is one script.
 The Redis client asks again when an answer is lost, so a script may run twice. Whoever can win
 something therefore passes a unique name, its `attempt`, which makes the second run return the same.
 
-Every method raises RedisError while Redis is down: nobody can continue without the flow.
+`put_once` and `take_once` are for a single attempt, right or wrong: reading is deleting.
+
+All of them raise RedisError while Redis is down: nobody can continue without the flow.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -21,10 +23,13 @@ from redis import Redis
 
 from app.core.clock import Clock
 from app.core.redis import Breaker
+from app.core.runtime import Runtime
 from app.core.tokens import digest, random_hex
 
 # How long after its expiry a flow can still be found, to say what became of it.
 EXPIRED_RETENTION = timedelta(minutes=10)
+# More than the skew of any of our clocks: the clock decides expiry, not the TTL.
+TTL_MARGIN = timedelta(minutes=1)
 
 # What `ended_by` says once the attempts are spent; otherwise it names the attempt that consumed it.
 _NO_ATTEMPTS_LEFT = "attempts"
@@ -120,19 +125,16 @@ class FlowStore:
     def find(self, token: str) -> Flow | None:
         """Return the flow of a token in whatever state; None if there is none."""
         name = digest(token)
-        found = cast(
-            "dict[str, str]", self._breaker.call(lambda redis: redis.hgetall(self._key(name)))
-        )
+        found: Any = self._breaker.call(lambda redis: redis.hgetall(self._key(name)))
         if "data" not in found:
             return None
         expires_at = datetime.fromtimestamp(float(found["expires_at"]), UTC)
-        return Flow(
-            name,
-            json.loads(found["data"]),
-            self._state(found.get("ended_by"), expires_at),
-            int(found["attempts"]),
-            expires_at,
-        )
+        state = FlowState.OPEN if expires_at > self._clock.now() else FlowState.EXPIRED
+        if ended_by := found.get("ended_by"):
+            spent = ended_by == _NO_ATTEMPTS_LEFT
+            state = FlowState.EXHAUSTED if spent else FlowState.CONSUMED
+        data = json.loads(found["data"])
+        return Flow(name, data, state, int(found["attempts"]), expires_at)
 
     def take_attempt(self, flow: Flow, attempt: str, max_attempts: int) -> int:
         """Take one of the flow's attempts before a guess is checked.
@@ -176,13 +178,36 @@ class FlowStore:
     def _run(self, script: str, flow: Flow, *arguments: str | int) -> Any:
         return self._breaker.run_script(script, [self._key(flow.name)], *arguments)
 
-    def _state(self, ended_by: str | None, expires_at: datetime) -> FlowState:
-        if ended_by:
-            return FlowState.EXHAUSTED if ended_by == _NO_ATTEMPTS_LEFT else FlowState.CONSUMED
-        return FlowState.OPEN if expires_at > self._clock.now() else FlowState.EXPIRED
-
     def _key(self, name: str) -> str:
         return f"gatehouse:flow:{self._kind}:{name}"
 
     def _index(self, user_id: int) -> str:
         return f"gatehouse:flows-of:{self._kind}:{user_id}"
+
+
+def put_once(
+    rt: Runtime,
+    key: str,
+    data: Mapping[str, Any],
+    lifetime: timedelta,
+    *,
+    seal: Callable[[str], str] = str,
+) -> None:
+    """Store `data` for `lifetime` or until it is taken; Redis sees only what `seal` returns."""
+    expires_at = (rt.clock.now() + lifetime).timestamp()
+    kept = seal(json.dumps({**data, "expires_at": expires_at}, ensure_ascii=False))
+    rt.redis.breaker.call(lambda redis: redis.setex(key, lifetime + TTL_MARGIN, kept))
+
+
+def take_once(
+    rt: Runtime, key: str, *, unseal: Callable[[str], str] = str
+) -> dict[str, Any] | None:
+    """Return what was stored and delete it; of concurrent callers only one gets it.
+
+    None: unknown or expired. Raises what `unseal` raises.
+    """
+    kept: Any = rt.redis.breaker.call(lambda redis: redis.getdel(key))
+    if kept is None:
+        return None
+    data: dict[str, Any] = json.loads(unseal(kept))
+    return data if data.pop("expires_at") > rt.clock.now().timestamp() else None

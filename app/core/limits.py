@@ -9,7 +9,7 @@ library `limits`: docs/decisions/0008.
 import logging
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from cachetools import LRUCache
@@ -59,33 +59,20 @@ class RateLimits:
         self._breaker = breaker
         self._clock = clock
 
-    def take(self, name: str, bucket: Bucket, subject: str) -> None:
-        """Take one token; without Redis everything passes.
+    def take(self, name: str, bucket: Bucket, subject: str, *, is_network: bool = False) -> None:
+        """Take one token; of a network in IPv6 also one of its subscriber's shared bucket.
 
-        Raises: RateLimited.
+        Without Redis everything passes. Raises: RateLimited.
         """
-        self._take(name, [(subject, bucket)])
-
-    def take_for_network(self, name: str, bucket: Bucket, network: str) -> None:
-        """Take one token of a network and, for IPv6, one of its subscriber's shared bucket.
-
-        Raises: RateLimited.
-        """
-        buckets = [(network, bucket)]
-        if site := subscriber_prefix(network):
-            buckets.append((site, bucket.times(SUBSCRIBER_LIMIT_FACTOR)))
-        self._take(name, buckets)
-
-    def _take(self, name: str, buckets: Sequence[tuple[str, Bucket]]) -> None:
-        keys = [f"gatehouse:rate:{name}:{subject}" for subject, _ in buckets]
+        subjects = _network_and_subscriber(subject) if is_network else [subject]
+        keys = [f"gatehouse:rate:{name}:{each}" for each in subjects]
         arguments = [self._clock.now().timestamp()]
-        for _, bucket in buckets:
-            arguments += (1 / bucket.per_second, bucket.burst)
+        for factor in (1, SUBSCRIBER_LIMIT_FACTOR)[: len(keys)]:
+            arguments += (1 / (factor * bucket.per_second), factor * bucket.burst)
         try:
-            wait_ms = self._breaker.run_script(_TAKE, keys, *arguments)
+            raise_if_limited(self._breaker.run_script(_TAKE, keys, *arguments))
         except RedisError:
             return
-        raise_if_limited(wait_ms)
 
 
 def raise_if_limited(wait_ms: int, message: str | None = None) -> None:
@@ -157,7 +144,12 @@ class AttemptLimits:
         except RedisError:
             wait_ms = self._reserve_locally(network, attempt)
         if wait_ms:
-            _log_refusal(wait_ms, user_id, network)
+            # The identifier of an unknown account may be a password typed into the wrong field.
+            who = "an unknown account" if user_id is None else f"account {user_id}"
+            extra = {} if user_id is None else {"user_id": user_id}
+            seconds = math.ceil(wait_ms / 1000)
+            message = "too many failed attempts: %s is refused from %s for %s s"
+            log.warning(message, who, network, seconds, extra=extra)
         raise_if_limited(wait_ms)
 
     @contextmanager
@@ -232,15 +224,3 @@ def _network_and_subscriber(network: str) -> list[str]:
     """Return a network, then its IPv6 subscriber, with SUBSCRIBER_LIMIT_FACTOR times the limit."""
     site = subscriber_prefix(network)
     return [network, site] if site else [network]
-
-
-def _log_refusal(wait_ms: int, user_id: int | None, network: str) -> None:
-    # The identifier of an unknown account may be a password typed into the wrong field.
-    who = "an unknown account" if user_id is None else f"account {user_id}"
-    log.warning(
-        "too many failed attempts: %s is refused from %s for %s s",
-        who,
-        network,
-        math.ceil(wait_ms / 1000),
-        extra={} if user_id is None else {"user_id": user_id},
-    )

@@ -20,7 +20,7 @@ from fido2.webauthn import (
     PublicKeyCredentialType,
 )
 
-from app.core import one_shot
+from app.core import flow_store
 from app.core.runtime import Runtime
 from app.core.texts import origin_of
 from app.core.tokens import digest, random_uuid
@@ -96,7 +96,7 @@ def begin(
     """Store what a challenge was set for until it is answered."""
     flow_id = random_uuid()
     life = timedelta(seconds=rt.settings.get(keys.PASSKEY_FLOW_TTL_SECONDS))
-    one_shot.put(rt, _key(purpose, flow_id), data, life)
+    flow_store.put_once(rt, _key(purpose, flow_id), data, life)
     return StartedCeremony(flow_id, options)
 
 
@@ -105,7 +105,7 @@ def take(rt: Runtime, purpose: Purpose, flow_id: str) -> Mapping[str, Any]:
 
     Raises: FlowInvalid.
     """
-    data = one_shot.take(rt, _key(purpose, flow_id.strip()))
+    data = flow_store.take_once(rt, _key(purpose, flow_id.strip()))
     if data is None:
         raise FlowInvalid
     return data

@@ -172,4 +172,5 @@ def _take_token(tier: Literal["anonymous", "session"]) -> None:
     if rt.config.rate_limits:
         config = rt.config
         bucket = config.anonymous_bucket if tier == "anonymous" else config.session_bucket
-        rt.limits.rates.take_for_network(tier, bucket, Client(peer.client_address()).network)
+        network = Client(peer.client_address()).network
+        rt.limits.rates.take(tier, bucket, network, is_network=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
-from app.core import one_shot
+from app.core import flow_store
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretUnreadable
 from app.core.tokens import digest, random_token
@@ -52,7 +52,7 @@ def open_sign_in(rt: Runtime, state: str, sign_in: SignIn, life: timedelta) -> s
     """
     binding = random_token()
     key = _key(state, binding)
-    one_shot.put(rt, key, vars(sign_in), life, seal=partial(rt.secret_box.seal, row=key))
+    flow_store.put_once(rt, key, vars(sign_in), life, seal=partial(rt.secret_box.seal, row=key))
     return binding
 
 
@@ -63,7 +63,7 @@ def consume(rt: Runtime, state: str, binding: str) -> SignIn | None:
     """
     key = _key(state, binding)
     try:
-        stored = one_shot.take(rt, key, unseal=partial(rt.secret_box.open, row=key))
+        stored = flow_store.take_once(rt, key, unseal=partial(rt.secret_box.open, row=key))
     except SecretUnreadable:
         return None  # its encryption key was removed from the keyring meanwhile
     return None if stored is None else SignIn(**stored)
