@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from app.administration import accounts
-from app.core import sizes
-from app.core.texts import pluralized
+from app.core.texts import format_size, parse_size, pluralized
 from app.core.tokens import generated_password
 from app.users import queries as users_queries
 from app.users import service as users
@@ -46,7 +45,7 @@ class Size(click.IntRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number of bytes."""
         try:
-            return super().convert(sizes.parse(value), param, ctx)
+            return super().convert(parse_size(value), param, ctx)
         except ValueError as error:
             self.fail(f"{value!r} {error}", param, ctx)
 
@@ -100,8 +99,8 @@ def show(user: str) -> Output:
         account = users.named(connection, user)
     info = ManagedUser().dump(account)
     shown = {name: value for name, value in info.items() if name != "profile"}
-    quota = sizes.format_size(account.storage_quota) if account.storage_quota else "no limit"
-    shown |= {"storage_used": sizes.format_size(account.storage_used), "storage_quota": quota}
+    quota = format_size(account.storage_quota) if account.storage_quota else "no limit"
+    shown |= {"storage_used": format_size(account.storage_used), "storage_quota": quota}
     shown |= {"status": account.standing, "display_name": info["profile"]["display_name"]}
     return Output(info, details(shown | accounts.credentials(rt, account)))
 
@@ -194,9 +193,7 @@ def set_quota(user: str, quota: int) -> Output:
     BYTES may have a unit: 5GB is 5000 MB, 5GiB is 5120 MiB.
     """
     account = accounts.set_quota(runtime(), user, quota)
-    return _account(
-        account, f"has a quota of {sizes.format_size(quota)}" if quota else "has no quota"
-    )
+    return _account(account, f"has a quota of {format_size(quota)}" if quota else "has no quota")
 
 
 @on_user("assign-group")

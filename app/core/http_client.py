@@ -12,6 +12,7 @@ import http.client
 import io
 import logging
 import math
+import os
 import socket
 import ssl
 import threading
@@ -23,6 +24,7 @@ from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
+import certifi
 import gevent
 import requests
 import urllib3
@@ -34,7 +36,6 @@ import app
 from app.core import addresses
 from app.core.clock import Clock, SystemClock
 from app.core.config import Network
-from app.core.tls import verifying_tls
 
 T = TypeVar("T")
 
@@ -377,3 +378,13 @@ def _innermost(error: BaseException) -> BaseException:
             break
         error = inner
     return error
+
+
+def verifying_tls() -> ssl.SSLContext:
+    """Return a context that verifies a server's certificate and name; slow, as it loads all CAs.
+
+    A machine with nothing but Python may have no CA bundle of its own, or an empty folder for one.
+    """
+    known = ssl.get_default_verify_paths()
+    has_list = known.cafile or (known.capath and os.listdir(known.capath))
+    return ssl.create_default_context(cafile=None if has_list else certifi.where())

@@ -189,3 +189,27 @@ class Outage:
             reasons, self._reasons = self._reasons, set()
         if reasons:
             self._log.warning("%s", self._ends)
+
+
+class WaitTimes:
+    """Seconds that one request has waited so far; told if the request turns out to be slow."""
+
+    __slots__ = ("database", "redis")
+
+    def __init__(self) -> None:
+        self.database = self.redis = 0.0
+
+
+wait_times: ContextVar[WaitTimes | None] = ContextVar("wait_times", default=None)
+
+
+def add_database_wait(seconds: float) -> None:
+    """Add to the time the current request, if there is one, has waited for the database."""
+    if (waits := wait_times.get()) is not None:
+        waits.database += seconds
+
+
+def add_redis_wait(seconds: float) -> None:
+    """Add to the time the current request, if there is one, has waited for Redis."""
+    if (waits := wait_times.get()) is not None:
+        waits.redis += seconds

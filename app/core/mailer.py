@@ -25,8 +25,8 @@ from typing import Any
 import flask_mail
 import gevent
 
+from app.core.http_client import verifying_tls
 from app.core.texts import one_line
-from app.core.tls import verifying_tls
 
 IMPLICIT_TLS_PORT = 465
 NO_STARTTLS = "the server offers no STARTTLS; to send to it unencrypted, set mail_security=false"

@@ -13,9 +13,8 @@ from redis.driver_info import DriverInfo
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from app.core import wait_times
 from app.core.clock import Clock
-from app.core.logs import Outage
+from app.core.logs import Outage, add_redis_wait
 
 T = TypeVar("T")
 
@@ -59,7 +58,7 @@ class TimedRedis(Redis):
         try:
             return super().execute_command(*command, **options)  # type: ignore[no-untyped-call]
         finally:
-            wait_times.add_redis(perf_counter() - began)
+            add_redis_wait(perf_counter() - began)
 
 
 def connect(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS, retries: int = 1) -> Redis:

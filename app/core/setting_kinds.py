@@ -7,8 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
-from app.core import sizes
-from app.core.texts import has_controls, switch, whole_number
+from app.core.texts import has_controls, parse_size, switch, whole_number
 
 T = TypeVar("T")
 
@@ -97,7 +96,7 @@ def number(
     def render(value: object) -> str:
         text = _as_text(value)
         if unit == "bytes" and not text.strip().startswith("-"):
-            text = str(sizes.parse(text))
+            text = str(parse_size(text))
         return str(parse(text))
 
     takes = f"{bounds} {unit}".rstrip()

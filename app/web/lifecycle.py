@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING
 
 from flask import Flask, request
 
-from app.core import wait_times
-from app.core.logs import TOKEN_LIKE, request_fields, write_access_line
+from app.core.logs import TOKEN_LIKE, WaitTimes, request_fields, wait_times, write_access_line
 from app.core.runtime import Runtime
 from app.core.tokens import random_uuid
-from app.core.wait_times import WaitTimes
 from app.web import metrics, peer
 from app.web.errors import FAILURE_CODE
 
@@ -54,7 +52,7 @@ class Lifecycle:
         environ[peer.TAKEN_AT] = self._clock.now()
         request_id = random_uuid()
         request_fields.set({"request_id": request_id})
-        wait_times.current.set(waited := WaitTimes())
+        wait_times.set(waited := WaitTimes())
 
         def finish(status: str, headers: list[tuple[str, str]], *exc_info: object) -> object:
             given = {name for name, _ in headers}

@@ -5,7 +5,7 @@ import json
 import click
 import pytest
 
-from app.core import sizes
+from app.core.texts import format_size, parse_size
 from app.web.cli import Command
 
 WIDTH = 80
@@ -119,7 +119,7 @@ def test_a_bad_number_is_told_what_it_may_be(line, arguments, told):
     ],
 )
 def test_a_size_may_have_a_unit(typed, size):
-    assert sizes.parse(typed) == size
+    assert parse_size(typed) == size
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_size_may_have_a_unit(typed, size):
 )
 def test_what_is_no_size_is_told_why(typed, told):
     with pytest.raises(ValueError, match=r"^must ") as refusal:
-        sizes.parse(typed)
+        parse_size(typed)
     assert told in str(refusal.value)
 
 
@@ -155,7 +155,7 @@ def test_sizes_are_told_in_the_largest_unit_that_fits():
         1536 * 2**20: "1610612736 bytes (1536 MiB)",
         1024000: "1024000 bytes (1000 KiB)",
     }
-    assert {size: sizes.format_size(size) for size in told} == told
+    assert {size: format_size(size) for size in told} == told
 
 
 def test_a_quota_is_told_in_its_unit(line, user):

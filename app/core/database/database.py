@@ -15,13 +15,13 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
-from app.core import wait_times
 from app.core.config import Config
 from app.core.database import postgres, sqlite
 from app.core.database.revisions import SchemaCheck
 from app.core.database.sqlite import SqliteFile
 from app.core.db import db
 from app.core.errors import AppError, DatabaseConnectionLost, DatabaseUnavailable
+from app.core.logs import add_database_wait
 
 POOL_TIMEOUT_SECONDS = 5
 
@@ -170,7 +170,7 @@ def _waiting() -> Iterator[None]:
     try:
         yield
     finally:
-        wait_times.add_database(perf_counter() - began)
+        add_database_wait(perf_counter() - began)
 
 
 def _note_statements(engine: Engine) -> None:
@@ -180,7 +180,7 @@ def _note_statements(engine: Engine) -> None:
 
     @event.listens_for(engine, "after_cursor_execute")
     def end(connection: Connection, *_: Any) -> None:
-        wait_times.add_database(perf_counter() - connection.info["began"])
+        add_database_wait(perf_counter() - connection.info["began"])
 
 
 class NoConnectionFree(Exception):
