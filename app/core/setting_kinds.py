@@ -4,7 +4,7 @@ import json
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from app.core.texts import has_controls, parse_size, switch, whole_number
@@ -30,19 +30,14 @@ class Key(Generic[T]):
     """
 
     name: str
-    default: T
+    meaning: str
+    takes: str
     value_type: ValueType
+    default: T
     parse: Callable[[str], T]
     render: Callable[[object], str]
     is_sensitive: bool = False
     options: tuple[str, ...] = ()
-    meaning: str = field(kw_only=True)
-    takes: str = field(kw_only=True)
-
-    @property
-    def is_list(self) -> bool:
-        """Return whether a value is a list of strings."""
-        return self.value_type in {"string_array", "string_enum_set"}
 
     @property
     def description(self) -> str:
@@ -69,7 +64,7 @@ def boolean(name: str, meaning: str, *, default: bool) -> Key[bool]:
             raise ValueError("must be true or false")
         return _as_text(switch(text))
 
-    return Key(name, default, "boolean", switch, render, meaning=meaning, takes="true or false")
+    return Key(name, meaning, "true or false", "boolean", default, switch, render)
 
 
 def number(
@@ -102,7 +97,7 @@ def number(
     takes = f"{bounds} {unit}".rstrip()
     if unit == "bytes":
         takes += ", or with a unit such as MB or MiB"
-    return Key(name, default, "number", parse, render, meaning=meaning, takes=takes)
+    return Key(name, meaning, takes, "number", default, parse, render)
 
 
 def text(
@@ -131,16 +126,8 @@ def text(
 
     kind: ValueType = "multiline" if multiline else "string"
     takes = f"{'lines of text' if multiline else 'text'}, at most {max_length} characters"
-    return Key(
-        name,
-        default,
-        kind,
-        str,
-        render,
-        is_sensitive=is_sensitive,
-        meaning=meaning,
-        takes=f"{takes}, never shown" if is_sensitive else takes,
-    )
+    takes += ", never shown" if is_sensitive else ""
+    return Key(name, meaning, takes, kind, default, str, render, is_sensitive)
 
 
 def choice(
@@ -161,9 +148,7 @@ def choice(
         return parse(_as_text(value))
 
     takes = f"{', '.join(options[:-1])} or {options[-1]}"
-    return Key(
-        name, default, "string_enum", parse, render, options=options, meaning=meaning, takes=takes
-    )
+    return Key(name, meaning, takes, "string_enum", default, parse, render, options=options)
 
 
 def text_list(
@@ -215,7 +200,7 @@ def text_list(
         return json.dumps(arranged(kept))
 
     kind: ValueType = "string_enum_set" if options else "string_array"
-    return Key(name, default, kind, parse, render, options=options, meaning=meaning, takes=takes)
+    return Key(name, meaning, takes, kind, default, parse, render, options=options)
 
 
 def _as_text(value: object) -> str:

@@ -69,27 +69,21 @@ def switch(text: str) -> bool:
 
 
 def did_you_mean(typed: str, known: Iterable[str]) -> str:
-    """Return " Did you mean ...?", to append to a message about a misspelt word; or ""."""
-    meant = suggestion(typed, known)
-    return f" Did you mean {meant}?" if meant else ""
+    """Return " Did you mean ...?", to append to a message about a misspelt word; or "".
+
+    It names words spelt similarly or, if there are none, words that contain all that was typed.
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(typed, names, _MAX_SUGGESTED)
+    if not near and len(typed) >= _MIN_TYPED_LENGTH:
+        near = [name for name in names if typed.lower() in name.lower()][:_MAX_SUGGESTED]
+    return f" Did you mean {' or '.join(near)}?" if near else ""
 
 
 def shortened(typed: str) -> str:
     """Return what somebody typed as one line, cut to a length that a message can repeat."""
     text = one_line(typed) or '""'
     return text if len(text) <= _MAX_SHORTENED_LENGTH else f"{text[:_MAX_SHORTENED_LENGTH]}..."
-
-
-def suggestion(typed: str, known: Iterable[str]) -> str:
-    """Return the known words that a misspelt one may mean, as "this" or "this or that"; or "".
-
-    These are words spelt similarly or, if there are none, words that contain all that was typed.
-    """
-    names = sorted(known)
-    near = difflib.get_close_matches(typed, names, _MAX_SUGGESTED)
-    if not near and len(typed) >= _MIN_TYPED_LENGTH:
-        near = [name for name in names if typed.lower() in name.lower()][:_MAX_SUGGESTED]
-    return " or ".join(near)
 
 
 MAX_ID_DIGITS = 18  # digits; always fits in 64 bits

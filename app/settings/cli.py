@@ -131,7 +131,7 @@ def _list_meant(key: Key[Any], typed: str) -> str:
     with suppress(ValueError, RecursionError):
         json.loads(typed)
         return ""
-    if not key.is_list or not typed.strip("[] "):
+    if not isinstance(key.default, tuple) or not typed.strip("[] "):
         return ""
     entries = [entry.strip(" \"'") for entry in typed.strip("[] ").split(",")]
     meant = json.dumps(entries)
