@@ -83,12 +83,11 @@ def is_consistent(origins: tuple[str, ...], *, credentials: bool) -> bool:
     return ANY not in origins or (len(origins) == 1 and not credentials)
 
 
-def _is_active() -> bool:
-    return "HTTP_ORIGIN" in request.environ and runtime().settings.get(ENABLED) and bool(_listed())
-
-
 def _listed() -> tuple[str, ...]:
+    """Return the origins in force for this request; none if it names no origin of its own."""
     settings = runtime().settings
+    if "HTTP_ORIGIN" not in request.environ or not settings.get(ENABLED):
+        return ()
     origins: tuple[str, ...] = settings.get(ALLOWED_ORIGINS)
     is_valid = is_consistent(origins, credentials=settings.get(ALLOW_CREDENTIALS))
     return origins if is_valid else ()
@@ -104,7 +103,7 @@ def _is_own(caller: str) -> bool:
 
 def _check_origin() -> Response | None:
     """Answer a refused origin or a preflight; return None to let the request through."""
-    if not _is_active():
+    if not (listed := _listed()):
         return None
     try:
         caller = allowed_origin(request.headers["Origin"].strip())
@@ -112,7 +111,7 @@ def _check_origin() -> Response | None:
         raise OriginMalformed from None
     if caller == origin.own_origin():
         return None
-    if not {caller, ANY} & set(_listed()):
+    if not {caller, ANY} & set(listed):
         return _refusal()
     is_preflight = "Access-Control-Request-Method" in request.headers
     return _preflight() if request.method == "OPTIONS" and is_preflight else None
@@ -143,10 +142,9 @@ def _add_headers(response: Response) -> Response:
     """Let the page read the response if its origin is listed."""
     if "max-age" in response.headers.get("Cache-Control", "") and runtime().settings.get(ENABLED):
         response.vary.add("Origin")  # a cached response is valid for one origin only
-    if not _is_active():
+    if not (listed := _listed()):
         return response
     caller = request.headers["Origin"].strip().lower().removesuffix("/")
-    listed = _listed()
     if (caller not in listed and ANY not in listed) or _is_own(caller):
         return response
     response.headers["Access-Control-Allow-Origin"] = ANY if ANY in listed else caller

@@ -5,7 +5,7 @@ The check of a session itself belongs to the sessions area and is injected by th
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from flask import Flask, current_app, request
 
@@ -19,7 +19,7 @@ from app.core.access import (
     TokenMissing,
 )
 from app.core.client import Client
-from app.core.errors import Forbidden, RateLimited, Unauthenticated
+from app.core.errors import RateLimited, Unauthenticated
 from app.core.logs import note_caller
 from app.core.runtime import Runtime
 from app.core.tokens import random_fraction
@@ -33,11 +33,8 @@ JITTER_SECONDS = 0.125
 AUTHENTICATOR = "gatehouse_authenticate"
 
 
-class Authenticate(Protocol):
-    """Resolves an access token to its principal, or raises what is wrong with it."""
-
-    def __call__(self, rt: Runtime, token: str, /) -> Principal:
-        """Check the token, its session and its account."""
+# Resolves an access token to its principal, or raises what is wrong with it.
+Authenticate = Callable[[Runtime, str], Principal]
 
 
 def install(app: Flask, authenticate: Authenticate) -> None:
@@ -98,30 +95,15 @@ def anonymous_route(*, source_check: bool = False) -> Callable[[View], View]:
 
 def login_required(*, during_password_change: bool = False) -> Callable[[View], View]:
     """Require a signed-in caller, who is passed to the view as `principal`."""
-
-    def check(principal: Principal) -> None:
-        if principal.is_limited_to_password_change and not during_password_change:
-            raise PasswordChangeRequired
-
-    errors = () if during_password_change else (PasswordChangeRequired,)
-    return _guard("session", check, errors)
+    return _guard("session", during_password_change=during_password_change)
 
 
 def admin_required() -> Callable[[View], View]:
     """Like `login_required`, for administrators only; the role is read live."""
-
-    def check(principal: Principal) -> None:
-        if principal.is_limited_to_password_change:
-            raise PasswordChangeRequired
-        if principal.account.role != ADMIN:
-            raise AdminRequired
-
-    return _guard("admin", check, (PasswordChangeRequired, AdminRequired))
+    return _guard("admin")
 
 
-def _guard(
-    access: Access, check: Callable[[Principal], None], errors: tuple[type[Forbidden], ...]
-) -> Callable[[View], View]:
+def _guard(access: Access, *, during_password_change: bool = False) -> Callable[[View], View]:
     def decorate(view: View) -> View:
         @wraps(view)
         def guard_and_call(**arguments: Any) -> Any:
@@ -129,14 +111,21 @@ def _guard(
             if request.method not in origin.SAFE_METHODS and cookies.access_cookie() is not None:
                 origin.check_source_and_token()
             principal = authenticated()
-            check(principal)
+            if principal.is_limited_to_password_change and not during_password_change:
+                raise PasswordChangeRequired
+            if access == "admin" and principal.account.role != ADMIN:
+                raise AdminRequired
             return view(principal=principal, **arguments)
 
         operation = operation_of(guard_and_call)
         operation.access = access
         operation.may_fail_with(
-            RateLimited, TokenMissing, TokenExpired, TokenInvalid, AccountDisabled, *errors
+            RateLimited, TokenMissing, TokenExpired, TokenInvalid, AccountDisabled
         )
+        if not during_password_change:
+            operation.may_fail_with(PasswordChangeRequired)
+        if access == "admin":
+            operation.may_fail_with(AdminRequired)
         return guard_and_call
 
     return decorate
@@ -169,8 +158,7 @@ def _take_token(tier: Literal["anonymous", "session"]) -> None:
     Raises: RateLimited.
     """
     rt = runtime()
-    if rt.config.rate_limits:
-        config = rt.config
+    if (config := rt.config).rate_limits:
         bucket = config.anonymous_bucket if tier == "anonymous" else config.session_bucket
         network = Client(peer.client_address()).network
         rt.limits.rates.take(tier, bucket, network, is_network=True)

@@ -9,9 +9,8 @@ from functools import lru_cache
 
 from flask import request
 
-from app.core.addresses import parse_and_unmap
+from app.core.addresses import Address, parse_and_unmap
 from app.core.client import Client
-from app.core.config import Network
 from app.web.runtime import runtime
 
 TAKEN_AT = "gatehouse.taken_at"
@@ -26,22 +25,17 @@ def client() -> Client:
 def client_address() -> str | None:
     """Return the right-most hop that is no trusted proxy, else the direct peer."""
     peer = _address(request.environ.get("REMOTE_ADDR") or "")
-    if not is_proxied():
-        return peer
-    trusted = runtime().config.trusted_proxies
-    for hop in _forwarded_hops():
-        address = _address(hop)
-        if address is None:
-            return peer
-        if not _is_trusted(address, trusted):
-            return address
-    return peer
+    for hop in map(_address, _forwarded_hops() if is_proxied() else ()):
+        if hop is None:
+            break
+        if not _is_trusted(hop):
+            return str(hop)
+    return None if peer is None else str(peer)
 
 
 def is_proxied() -> bool:
     """Return whether the direct peer is a trusted proxy; a unix socket counts as loopback."""
-    trusted = runtime().config.trusted_proxies
-    return bool(trusted) and _is_trusted(request.environ.get("REMOTE_ADDR") or "127.0.0.1", trusted)
+    return _is_trusted(_address(request.environ.get("REMOTE_ADDR") or "127.0.0.1"))
 
 
 def own_scheme() -> str:
@@ -101,25 +95,22 @@ def _rfc7239(directive: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=1024)
-def _address(hop: str) -> str | None:
-    """Return the bare address of `1.2.3.4`, `1.2.3.4:80`, `::1` or `[::1]:80`; None for others."""
+def _address(hop: str) -> Address | None:
+    """Return the address of `1.2.3.4`, `1.2.3.4:80`, `::1` or `[::1]:80`; None for others."""
     bare = hop
     if hop.startswith("["):
         bare = hop[1:].partition("]")[0]
     elif hop.count(":") == 1:
         bare = hop.partition(":")[0]
     try:
-        return str(parse_and_unmap(bare))
+        return parse_and_unmap(bare)
     except ValueError:
         return None
 
 
-def _is_trusted(address: str, networks: tuple[Network, ...]) -> bool:
-    try:
-        parsed = parse_and_unmap(address)
-    except ValueError:
-        return False
-    return any(parsed in network for network in networks)
+def _is_trusted(address: Address | None) -> bool:
+    networks = runtime().config.trusted_proxies
+    return address is not None and any(address in network for network in networks)
 
 
 def _utf8(header: str) -> str:

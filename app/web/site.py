@@ -48,14 +48,10 @@ def is_authority(authority: str) -> bool:
         host, port = authority, "1"
     if not (port.isascii() and port.isdigit() and len(port) < 6 and 0 < int(port) < 65536):
         return False
-    if host.startswith("["):
-        return _is_ipv6(host[1:-1])
-    return _HOST.fullmatch(host) is not None
-
-
-def _is_ipv6(text: str) -> bool:
+    if not host.startswith("["):
+        return _HOST.fullmatch(host) is not None
     try:
-        ipaddress.IPv6Address(text)
+        ipaddress.IPv6Address(host[1:-1])
     except ValueError:
         return False
     return True
