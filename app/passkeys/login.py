@@ -104,9 +104,12 @@ def _get_passkey(rt: Runtime, proof: AuthenticationResponse) -> tuple[Passkey, A
     with rt.reading() as session:
         found = queries.find_with_account(session, proof.id)
     told = base64url.encoded(proof.response.user_handle or b"")
-    if found is None or not hmac.compare_digest(found.handle, told):
+    if found is None:
         raise PasskeyRefused
-    return found.passkey, found.account
+    passkey, handle, account = found
+    if not hmac.compare_digest(handle, told):
+        raise PasskeyRefused
+    return passkey, account
 
 
 def _identifier_digest(identifier: str | None) -> str:

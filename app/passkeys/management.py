@@ -41,7 +41,7 @@ from app.passkeys.errors import (
     PasskeyNotDiscoverable,
     PasskeyRefused,
 )
-from app.passkeys.models import HANDLE_BYTES, MAX_NAME_LENGTH, Passkey
+from app.passkeys.models import HANDLE_BYTES, MAX_NAME_LENGTH, Passkey, PasskeyHandle
 from app.passkeys.relying_party import Purpose, StartedCeremony
 from app.sessions import service as sessions
 from app.settings import keys
@@ -83,7 +83,7 @@ def start(rt: Runtime, principal: Principal, *, name: str | None) -> StartedCere
         handle = queries.find_handle(session, account.id)
         if handle is None:
             handle = base64url.encoded(random_bytes(HANDLE_BYTES))
-            queries.add_handle(session, account.id, handle)
+            session.add(PasskeyHandle(user_id=account.id, handle=handle))
         known = queries.list_credentials(session, account.id)
     user = PublicKeyCredentialUserEntity(
         id=base64url.decoded(handle),
@@ -193,7 +193,7 @@ def rename(
     """
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)
-        passkey = _own(session, account, passkey_id)
+        passkey = queries.get_passkey(session, account.id, parsed_id(passkey_id))
         previous_name, passkey.name = passkey.name, _tidy_name(name)
         passkey.updated_at = rt.clock.now()
         _record(
@@ -218,20 +218,14 @@ def remove(rt: Runtime, principal: Principal, passkey_id: str, *, client: Client
     can_sign_in = sign_in_methods.by_any_method(rt)
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)
-        passkey = _own(session, account, passkey_id)
+        passkey = queries.get_passkey(session, account.id, parsed_id(passkey_id))
         queries.remove(session, passkey)
         # Other passkeys suffice even while they cannot be used: passkey login may be enabled again.
         is_last = not queries.has_passkey(session, account.id)
         if is_last and not can_sign_in(session, account.id):
             raise LastWayIn
         _record(
-            rt,
-            session,
-            Action.USER_PASSKEY_DELETE,
-            account,
-            passkey,
-            client,
-            name=passkey.name,
+            rt, session, Action.USER_PASSKEY_DELETE, account, passkey, client, name=passkey.name
         )
         notices.notify_owner(rt, session, account, Notice.REMOVED)
 
@@ -283,10 +277,6 @@ def _require_new(session: Session, credential_id: str, flow: Mapping[str, Any]) 
     if user_id == flow["user_id"] and passkey_id <= flow["newest_excluded"]:
         raise PasskeyRefused
     raise CredentialTaken
-
-
-def _own(session: Session, account: Account, passkey_id: str) -> Passkey:
-    return queries.get_passkey(session, account.id, parsed_id(passkey_id))
 
 
 def _record(

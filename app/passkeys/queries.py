@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from sqlalchemy import delete, exists, or_, select, update
 from sqlalchemy.exc import IntegrityError
@@ -18,16 +17,8 @@ from app.users.models import ACCOUNT_COLUMNS, Account, User, with_profile
 MAX_LISTED = 500
 
 
-class PasskeyWithAccount(NamedTuple):
-    """A stored passkey with its account, as a sign-in needs it."""
-
-    passkey: Passkey
-    handle: str
-    account: Account
-
-
-def find_with_account(session: Session, credential_id: str) -> PasskeyWithAccount | None:
-    """Return the passkey of a credential with its account; None if unknown."""
+def find_with_account(session: Session, credential_id: str) -> tuple[Passkey, str, Account] | None:
+    """Return the passkey of a credential, its account's user handle and that account, if known."""
     statement = (
         select(Passkey, PasskeyHandle.handle, *ACCOUNT_COLUMNS)
         .join(User, User.id == Passkey.user_id)
@@ -38,7 +29,7 @@ def find_with_account(session: Session, credential_id: str) -> PasskeyWithAccoun
     if row is None:
         return None
     passkey, handle, *account = row
-    return PasskeyWithAccount(passkey, handle, Account(*account))
+    return passkey, handle, Account(*account)
 
 
 def use(session: Session, passkey: Passkey, count: int, is_backed_up: bool, now: datetime) -> bool:
@@ -136,8 +127,3 @@ def remove_all(session: Session, user_id: int) -> int:
 def find_handle(session: Session, user_id: int) -> str | None:
     """Return an account's user handle; None before a registration or after the last removal."""
     return session.scalar(select(PasskeyHandle.handle).where(PasskeyHandle.user_id == user_id))
-
-
-def add_handle(session: Session, user_id: int, handle: str) -> None:
-    """Store the user handle of an account that has none."""
-    session.add(PasskeyHandle(user_id=user_id, handle=handle))

@@ -8,7 +8,7 @@ from app.sessions import errors, revocation, rotation, service
 from app.sessions.schemas import RefreshedData, RevokedSessionsData, SessionItem
 from app.web import cookies, origin
 from app.web.guards import anonymous_route, login_required, presented_token
-from app.web.operation import answers, reads_refresh_cookie
+from app.web.operation import answers
 from app.web.peer import arrived_at, client
 from app.web.runtime import runtime
 
@@ -17,11 +17,11 @@ bp = Blueprint("sessions", __name__, url_prefix="/api/v1/auth")
 
 @bp.post("/refresh")
 @anonymous_route()
-@reads_refresh_cookie
 @answers(
     RefreshedData(),
     errors=(*origin.SOURCE_ERRORS, *origin.CSRF_ERRORS, *errors.REFRESH),
     name="refreshSession",
+    reads_refresh_cookie=True,
 )
 def refresh() -> TokenPair:
     """Exchange the refresh cookie for a new pair of tokens."""
@@ -36,8 +36,7 @@ def refresh() -> TokenPair:
 
 @bp.post("/logout")
 @anonymous_route()
-@reads_refresh_cookie
-@answers(errors=(*origin.SOURCE_ERRORS, *origin.CSRF_ERRORS))
+@answers(errors=(*origin.SOURCE_ERRORS, *origin.CSRF_ERRORS), reads_refresh_cookie=True)
 def logout() -> None:
     """End the current session and clear the cookies; works without a session, too."""
     refresh_token = cookies.refresh_cookie()
@@ -64,8 +63,12 @@ def list_sessions(principal: Principal) -> list[RowMapping]:
 
 @bp.delete("/sessions/others")
 @login_required()
-@reads_refresh_cookie
-@answers(RevokedSessionsData(), errors=errors.REVOKE_OTHERS, name="revokeOtherSessions")
+@answers(
+    RevokedSessionsData(),
+    errors=errors.REVOKE_OTHERS,
+    name="revokeOtherSessions",
+    reads_refresh_cookie=True,
+)
 def revoke_others(principal: Principal) -> dict[str, int]:
     """Sign out everywhere else; the refresh cookie identifies the session to keep."""
     token = cookies.refresh_cookie()

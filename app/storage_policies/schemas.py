@@ -2,13 +2,13 @@
 
 from marshmallow import Schema, fields
 
-from app.web.schema import RequestSchema, Timestamp, whole_number
+from app.web.schema import RequestSchema, Timestamp, WholeNumber
 
 
 class MigrateAssignmentsSchema(RequestSchema):
     """POST /admin/policy-groups/{id}/migrate-assignments."""
 
-    target_group_id = whole_number()
+    target_group_id = WholeNumber(required=True)
 
 
 class MigratedAssignmentsData(Schema):

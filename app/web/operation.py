@@ -86,12 +86,6 @@ def operation_of(view: Any) -> Operation:
     return operation
 
 
-def reads_refresh_cookie(view: View) -> View:
-    """Record that a view identifies the session by the refresh cookie."""
-    operation_of(view).reads_refresh_cookie = True
-    return view
-
-
 def answers(
     data: Payloads = None, *, errors: tuple[type[AppError], ...] = (), **described: Any
 ) -> Callable[[View], View]:

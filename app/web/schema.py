@@ -122,11 +122,6 @@ def example_metadata(example: str | int) -> dict[str, Any]:
     return {"examples": [example]}
 
 
-def whole_number() -> WholeNumber:
-    """Return a required field for an int64."""
-    return WholeNumber(required=True)
-
-
 def timestamp(moment: datetime | None) -> str | None:
     """Format as RFC 3339 in UTC with a trailing Z; None stays None."""
     if moment is None:
