@@ -84,7 +84,7 @@ def is_consistent(origins: tuple[str, ...], *, credentials: bool) -> bool:
 
 
 def _listed() -> tuple[str, ...]:
-    """Return the origins in force for this request; none if it names no origin of its own."""
+    """Return the origins in force for this request; none if it has no Origin header."""
     settings = runtime().settings
     if "HTTP_ORIGIN" not in request.environ or not settings.get(ENABLED):
         return ()
