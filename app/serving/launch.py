@@ -244,9 +244,14 @@ def main(arguments: Sequence[str] = ()) -> int:
     complain(*config.unknown_variables)
     try:
         make_private(config.instance, "GATEHOUSE_INSTANCE: ")
-        with lock_run(config.instance), lock_children(config.instance) as lock:
+        run_lock, children_lock = (config.instance / f"{who}.lock" for who in ("serve", "children"))
+        another = f"another bin/serve is running on {config.instance}"
+        # The children of a killed launcher inherit the second one and take a moment to finish; two
+        # Valkeys on the same files would corrupt them.
+        left = f"processes of an earlier run still use {config.instance}"
+        with lock(run_lock, another), lock(children_lock, left, CHILDREN_SECONDS) as inherited:
             check_address(Address.of(config.bind))
-            Run(config, lock.fileno()).serve()
+            Run(config, inherited.fileno()).serve()
     except (StartFailed, valkey.ValkeyUnavailable) as error:
         complain(str(error))
         return 1
@@ -276,41 +281,23 @@ def make_private(folder: Path, origin: str = "") -> None:
         raise StartFailed(f"{origin}{folder}: {error.strerror}") from error
 
 
-def lock_run(instance: Path) -> IO[bytes]:
-    """Take the launcher's lock, which is released when the launcher exits.
+def lock(file: Path, problem: str, seconds: float = 0.0) -> IO[bytes]:
+    """Take the lock of a file; it is free once every process that has inherited it is gone.
 
-    Raises: StartFailed, without waiting, if another run uses the folder.
+    Raises: StartFailed with this problem, if it is not free within `seconds`.
     """
-    lock = (instance / "serve.lock").open("ab")
-    if not _is_locked(lock):
-        lock.close()
-        raise StartFailed(f"another bin/serve is running on {instance}")
-    return lock
-
-
-def lock_children(instance: Path) -> IO[bytes]:
-    """Take the lock that the children inherit, so that it outlives a killed launcher.
-
-    The children of a killed launcher take a moment to finish; two Valkeys on the same files would
-    corrupt them.
-    Raises: StartFailed, if the lock is not free within CHILDREN_SECONDS.
-    """
-    lock = (instance / "children.lock").open("ab")
-    deadline = time.monotonic() + CHILDREN_SECONDS
-    while not _is_locked(lock):
-        if time.monotonic() > deadline:
-            lock.close()
-            raise StartFailed(f"processes of an earlier run still use {instance}")
-        time.sleep(0.05)
-    return lock
-
-
-def _is_locked(lock: IO[bytes]) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    opened = file.open("ab")
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                opened.close()
+                raise StartFailed(problem) from None
+            time.sleep(0.05)
+        else:
+            return opened
 
 
 def check_address(address: Address) -> None:
