@@ -35,17 +35,17 @@ from app.storage_policies import service as storage
 from app.teams import service as teams
 from app.users import queries as users_queries
 from app.users import service as users
-from app.users.models import Account, Role, Status
+from app.users.models import Account, Role, Status, User
 from app.web.schema import timestamp
 
 
 def credentials(rt: Runtime, account: Account) -> dict[str, object]:
     """Return what an account can sign in with; `second_factor` lists what a login would ask for."""
     with rt.reading() as session:
-        has_password = users_queries.has_password(session, account.id)
+        password_hash = users_queries.find_password_hash(session, account.id)
         passkeys = passkeys_queries.list_passkeys(session, account.id)
     return {
-        "password": has_password,
+        "password": password_hash is not None,
         "second_factor": mfa.methods(rt, account),
         "passkeys": len(passkeys),
         "external_links": len(external_links.list_links(rt, account.id)),
@@ -73,7 +73,7 @@ def create(
     with rt.transaction() as session:
         locks.hold(session, locks.SETUP)
         group_id = _group_for(session, role)
-        new = users.NewUser(
+        new = User(
             username=username,
             email=email,
             password_hash=password_hash,
@@ -137,7 +137,7 @@ def require_password_change(rt: Runtime, who: str, *, required: bool) -> Account
     Raises: UserNotFound, PasswordAbsent.
     """
     with _account(rt, who) as (session, account):
-        if required and not users_queries.has_password(session, account.id):
+        if required and users_queries.find_password_hash(session, account.id) is None:
             raise PasswordAbsent
         return _change(rt, session, account, must_change_password=required)
 

@@ -83,9 +83,10 @@ def list_users(
 ) -> Output:
     """List the accounts by id."""
     rt = runtime()
-    wanted = users_queries.AccountFilter(search, status, role)
     with rt.reading() as connection:
-        found = users_queries.list_accounts(connection, limit, wanted)
+        found = users_queries.list_accounts(
+            connection, limit, search=search, standing=status, role=role
+        )
     rows = [[a.id, a.username, a.email, a.role, a.standing] for a in found]
     text = table(["ID", "USERNAME", "E-MAIL", "ROLE", "STATUS"], rows)
     return Output(ManagedUser(many=True).dump(found), text)

@@ -353,7 +353,8 @@ def _with_file(rt: Runtime, wanted: Picture, use: Callable[[Path], T]) -> tuple[
             try:
                 return wanted, files.DISK.run(use, path)
             except FileNotFoundError:
-                account = users_queries.look_up_account(rt.database, wanted.user_id)
+                with rt.reading() as session:
+                    account = users_queries.find_account(session, wanted.user_id)
         if account is None:
             break
         newer = picture(account, wanted.size)

@@ -18,7 +18,7 @@ from app.external_auth.providers.service import list_enabled, may_assert
 from app.login import sign_in_methods
 from app.login.errors import LastWayIn
 from app.sessions import service as sessions
-from app.users import notices
+from app.users import service as users
 
 
 def list_links(rt: Runtime, user_id: int) -> list[Identity]:
@@ -64,7 +64,7 @@ def remove(rt: Runtime, principal: Principal, link_id: str, *, client: Client) -
         audit.record(rt, session, event)
         name = link.provider.display_name
         told = f"A sign-in with {name} was removed. It cannot be used to sign in any more."
-        notices.notify_owner(rt, session, account, told)
+        users.notify_owner(rt, session, account, told)
 
 
 def by_external_link(rt: Runtime) -> Callable[[Session, int], bool]:

@@ -35,7 +35,7 @@ from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.errors import EmailExists
-from app.users.models import Account
+from app.users.models import Account, User
 from app.web import site
 
 # The frontend's page; the token follows as the rest of the path.
@@ -98,7 +98,7 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
         users.lock_address(session, invitation.email)
         if queries.accept(session, invitation.id, now):
             group_id = setup.get_group_id_for_new_account(session)
-            new = users.NewUser(
+            new = User(
                 username=username,
                 email=invitation.email,
                 password_hash=password_hash,
@@ -182,7 +182,7 @@ def _require_free_address(rt: Runtime, token: str, invitation: StoredInvitation)
 
 
 def _create_account(
-    rt: Runtime, session: Session, invitation: StoredInvitation, new: users.NewUser, client: Client
+    rt: Runtime, session: Session, invitation: StoredInvitation, new: User, client: Client
 ) -> Account:
     account = users.create(session, new, rt.clock.now())
     queries.set_accepted_user(session, invitation.id, account.id)

@@ -49,7 +49,7 @@ def check_password(
     who = identifiers.identifier(identifier)
     account, stored_hash = users_queries.find_credentials(rt.database, who) or (None, None)
     if account is None:
-        user_id, attempts_key = None, identifiers.attempts_key_for_unknown(who)
+        user_id, attempts_key = None, f"name:{who}"
     else:
         user_id, attempts_key = account.id, identifiers.attempts_key(account.id)
     with rt.limits.attempts.counted_attempt(attempts_key, client.network, user_id) as attempt:

@@ -113,7 +113,8 @@ def unchanged_account(rt: Runtime, pending: PendingLogin) -> Account:
 
     Raises: AccountDisabled, PendingActivation, MfaFlowInvalid.
     """
-    account = users_queries.look_up_account(rt.database, pending.user_id)
+    with rt.reading() as session:
+        account = users_queries.find_account(session, pending.user_id)
     if account is None or account.created_at.isoformat() != pending.account:
         raise MfaFlowInvalid
     users.require_sign_in_allowed(account)

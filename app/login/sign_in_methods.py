@@ -18,7 +18,8 @@ from app.users import queries as users_queries
 def by_password(rt: Runtime) -> Callable[[Session, int], bool]:
     """Return a predicate for whether an account has a password it may use."""
     is_enabled = rt.settings.get(keys.PASSWORD_LOGIN_ENABLED)
-    return lambda session, user_id: is_enabled and users_queries.has_password(session, user_id)
+    find_hash = users_queries.find_password_hash
+    return lambda session, user_id: is_enabled and find_hash(session, user_id) is not None
 
 
 def require_password_login(rt: Runtime) -> None:

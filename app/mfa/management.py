@@ -33,7 +33,7 @@ from app.mfa.models import MAX_FACTOR_NAME_LENGTH, MfaFactor, Purpose
 from app.mfa.service import Notice
 from app.sessions import service as sessions
 from app.settings import keys
-from app.users import identifiers, notices
+from app.users import identifiers
 from app.users import service as users
 from app.users.models import Account
 
@@ -130,7 +130,7 @@ def finish_setup(
         service.store_codes(rt, session, account.id, codes)
         about = {"factor_id": factor.id, "factor_name": name, "recovery_code_count": len(codes)}
         service.record(rt, session, Action.USER_MFA_ENABLE, factor, client, **about)
-        notices.notify_owner(rt, session, account, Notice.FACTOR_ADDED)
+        users.notify_owner(rt, session, account, Notice.FACTOR_ADDED)
     return Enabled(factor, codes)
 
 
@@ -170,7 +170,7 @@ def regenerate_recovery_codes(
         service.store_codes(rt, session, account.id, codes)
         action = Action.USER_MFA_RECOVERY_CODES_REGENERATE
         service.record(rt, session, action, factor, client, recovery_code_count=len(codes))
-        notices.notify_owner(rt, session, account, Notice.RECOVERY_CODES_REGENERATED)
+        users.notify_owner(rt, session, account, Notice.RECOVERY_CODES_REGENERATED)
     return codes
 
 

@@ -22,7 +22,7 @@ from app.mfa import email_codes, queries, recovery_codes, totp
 from app.mfa.errors import MfaCodeInvalid, MfaRecoveryCodeUsed
 from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode, Purpose
 from app.settings import keys
-from app.users import notices
+from app.users import service as users
 from app.users.models import Account
 
 log = logging.getLogger(__name__)
@@ -152,7 +152,7 @@ def consume(rt: Runtime, session: Session, account: Account, proof: Proof) -> No
     elif proof is not None:
         if not queries.consume_code(session, proof, now):
             raise MfaRecoveryCodeUsed
-        notices.notify_owner(rt, session, account, Notice.RECOVERY_CODE_USED)
+        users.notify_owner(rt, session, account, Notice.RECOVERY_CODE_USED)
 
 
 def store_codes(rt: Runtime, session: Session, user_id: int, codes: Sequence[str]) -> None:
@@ -168,7 +168,7 @@ def remove(rt: Runtime, session: Session, account: Account) -> int:
     """
     removed = queries.remove_all(session, account.id)
     if removed:
-        notices.notify_owner(rt, session, account, Notice.FACTOR_REMOVED)
+        users.notify_owner(rt, session, account, Notice.FACTOR_REMOVED)
     return removed
 
 

@@ -115,7 +115,7 @@ def _get_passkey(rt: Runtime, proof: AuthenticationResponse) -> tuple[Passkey, A
 def _identifier_digest(identifier: str | None) -> str:
     """Return what Redis stores of an identifier: a digest of fixed length, or "" if blank."""
     typed = (identifier or "").strip()
-    return digest(identifiers.identifier(typed).key) if typed else ""
+    return digest(identifiers.identifier(typed)) if typed else ""
 
 
 def _require_requested_account(account: Account, identifier_digest: str) -> None:

@@ -45,7 +45,7 @@ from app.passkeys.models import HANDLE_BYTES, MAX_NAME_LENGTH, Passkey, PasskeyH
 from app.passkeys.relying_party import Purpose, StartedCeremony
 from app.sessions import service as sessions
 from app.settings import keys
-from app.users import notices
+from app.users import service as users
 from app.users.models import Account
 
 DEFAULT_NAME = "Passkey"
@@ -173,7 +173,7 @@ def finish(
             sign_count=passkey.sign_count,
             last_used_at=None,
         )
-        notices.notify_owner(rt, session, account, Notice.ADDED)
+        users.notify_owner(rt, session, account, Notice.ADDED)
     return passkey
 
 
@@ -227,7 +227,7 @@ def remove(rt: Runtime, principal: Principal, passkey_id: str, *, client: Client
         _record(
             rt, session, Action.USER_PASSKEY_DELETE, account, passkey, client, name=passkey.name
         )
-        notices.notify_owner(rt, session, account, Notice.REMOVED)
+        users.notify_owner(rt, session, account, Notice.REMOVED)
 
 
 def by_passkey(rt: Runtime) -> Callable[[Session, int], bool]:

@@ -15,10 +15,9 @@ from app.mail import service as mail
 from app.mail.templates import Template
 from app.passwords.errors import PasswordUnchanged
 from app.sessions import service as sessions
-from app.users import identifiers, notices
+from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
-from app.users.identifiers import Identifier
 from app.users.models import Account, Status
 
 RESETTING = (Purpose.PASSWORD_RESET,)
@@ -35,7 +34,8 @@ def change_password(
     Raises: RateLimited, CredentialsFailed, PasswordUnchanged, PasswordInvalid, PasswordGuessable,
     TokenInvalid.
     """
-    old_hash = users_queries.find_password_hash(rt.database, principal.user_id)
+    with rt.reading() as session:
+        old_hash = users_queries.find_password_hash(session, principal.user_id)
     attempts_key = identifiers.attempts_key(principal.user_id)
     with rt.limits.attempts.counted_attempt(
         attempts_key, client.network, principal.user_id
@@ -60,8 +60,8 @@ def request_reset(rt: Runtime, *, email: str, client: Client) -> None:
     """
     sign_in_methods.require_password_login(rt)
     address = identifiers.email(email)
-    who = Identifier(address, is_email=True)
-    account = users_queries.look_up_identifier(rt.database, who)
+    with rt.reading() as session:
+        account = users_queries.find_by_identifier(session, address)
     if account is None or not _is_open(account):
         return
     with rt.transaction() as session:
@@ -139,7 +139,7 @@ def _replace(
         sessions.revoke_all(rt, session, account.id)
         tokens.void(session, account.id)
         pair = sessions.open_session(rt, session, account.id, client, is_limited=False)
-        notices.notify_owner(rt, session, account, CHANGED)
+        users.notify_owner(rt, session, account, CHANGED)
         users.record(rt, session, Action.USER_CHANGE_PASSWORD, account, client)
     return pair
 

@@ -1,7 +1,5 @@
 """Use cases of public registration."""
 
-from dataclasses import replace
-
 from app.audit.models import Action
 from app.contact_verification import tokens
 from app.contact_verification.models import Purpose
@@ -21,7 +19,7 @@ from app.users.errors import (
     EmailBlocked,
     EmailInvalid,
 )
-from app.users.models import Account, Status
+from app.users.models import Account, Status, User
 
 
 def register(rt: Runtime, *, username: str, email: str, password: str, client: Client) -> Account:
@@ -40,7 +38,7 @@ def register(rt: Runtime, *, username: str, email: str, password: str, client: C
         raise EmailInvalid
     password_hash = rt.passwords.hash(password)
     now = rt.clock.now()
-    new = users.NewUser(
+    new = User(
         username=name,
         email=address,
         password_hash=password_hash,
@@ -53,7 +51,8 @@ def register(rt: Runtime, *, username: str, email: str, password: str, client: C
         group_id = storage_queries.find_default_group_id(session)
         if group_id is None:
             raise SystemNotInitialized
-        account = users.create(session, replace(new, policy_group_id=group_id), now)
+        new.policy_group_id = group_id
+        account = users.create(session, new, now)
         if account.activated_at is None:
             tokens.send(rt, session, account, Purpose.REGISTER_ACTIVATION, address)
         users.record(rt, session, Action.USER_REGISTER, account, client)
@@ -68,7 +67,9 @@ def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
     Raises: PasswordLoginDisabled.
     """
     sign_in_methods.require_password_login(rt)
-    account = users_queries.look_up_identifier(rt.database, identifiers.identifier(identifier))
+    with rt.reading() as session:
+        who = identifiers.identifier(identifier)
+        account = users_queries.find_by_identifier(session, who)
     if account is None or not _is_pending_activation(account) or _is_blocked(rt, account.email):
         return
     purpose, address = Purpose.REGISTER_ACTIVATION, account.email

@@ -58,7 +58,7 @@ def revoke(
         own_ids = {principal.session_id, presented_session and presented_session.id}
         is_current = session_id in own_ids
         if is_current:
-            users_queries.lock_version(session, user_id)
+            users_queries.lock(session, user_id, key_share=True)
         else:
             _lock_and_require_live(session, user_id, principal.session_id, now)
         if queries.revoke(session, session_id, now):
@@ -83,7 +83,7 @@ def revoke_any(rt: Runtime, session_id: str) -> int:
         owner = queries.find_owner(session, session_id)
         if owner is None:
             raise unknown
-        users_queries.lock_version(session, owner)
+        users_queries.lock(session, owner, key_share=True)
         if not queries.revoke(session, session_id, rt.clock.now()):
             return 0
         users_queries.drop_pending_email(session, owner)
@@ -165,7 +165,7 @@ def _lock_and_require_live(session: Session, user_id: int, session_id: str, now:
     Otherwise two sessions that end each other would leave nobody signed in.
     Raises: TokenInvalid.
     """
-    users_queries.lock_version(session, user_id)
+    users_queries.lock(session, user_id, key_share=True)
     if not queries.is_live(session, session_id, now):
         raise TokenInvalid
 

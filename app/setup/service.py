@@ -19,7 +19,7 @@ from app.setup.errors import SystemAlreadyInitialized, SystemNotInitialized
 from app.setup.queries import Facts, SetupState, state_of
 from app.storage_policies import queries as storage_queries
 from app.users import service as users
-from app.users.models import Account, Role
+from app.users.models import Account, Role, User
 from app.web import site
 
 
@@ -101,7 +101,7 @@ def create_first_admin(
     with rt.transaction() as session:
         locks.hold(session, locks.SETUP)
         _require_untouched(queries.facts(session))
-        new = users.NewUser(
+        new = User(
             username=username,
             email=email,
             password_hash=password_hash,

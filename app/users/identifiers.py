@@ -1,24 +1,11 @@
 """Rules for usernames and e-mail addresses."""
 
 import re
-from dataclasses import dataclass
 
 from app.core import email_address
 from app.users.errors import EmailInvalid, UsernameInvalid
 
 _USERNAME = re.compile(r"[A-Za-z0-9_.-]{2,64}")
-
-
-@dataclass(frozen=True)
-class Identifier:
-    """A login identifier as typed; `is_email` decides which column it is looked up in.
-
-    `key` is the canonical form, shared by all spellings that differ only in ASCII case or
-    surrounding whitespace.
-    """
-
-    key: str
-    is_email: bool
 
 
 def username(typed: str) -> str:
@@ -33,8 +20,11 @@ def username(typed: str) -> str:
 
 
 def username_key(name: str) -> str:
-    """Return the form in which usernames are compared and unique."""
-    return _lower(name)
+    """Return the form in which usernames are compared and unique.
+
+    Only ASCII text is changed: `str.lower` would turn the Kelvin sign into an ASCII k.
+    """
+    return name.lower() if name.isascii() else name
 
 
 def email(typed: str) -> str:
@@ -53,27 +43,18 @@ def is_listed(address: str, entries: tuple[str, ...]) -> bool:
     return address in entries or address.rpartition("@")[2] in entries
 
 
-def identifier(typed: str) -> Identifier:
-    """Parse what was typed at a login; never fails, as an invalid identifier is just not found."""
-    text = typed.strip()
-    if "@" not in text:
-        return Identifier(username_key(text), is_email=False)
+def identifier(typed: str) -> str:
+    """Return the username or address typed at a login in the form in which it is looked up.
+
+    All spellings that differ only in ASCII case or surrounding whitespace share it. Never fails, as
+    an invalid identifier is just not found.
+    """
     try:
-        return Identifier(email(text), is_email=True)
+        return email(typed)
     except EmailInvalid:
-        return Identifier(_lower(text), is_email=True)
+        return username_key(typed.strip())
 
 
 def attempts_key(user_id: int) -> str:
     """Return the key for counting an account's failed attempts, whichever identifier was typed."""
     return f"user:{user_id}"
-
-
-def attempts_key_for_unknown(who: Identifier) -> str:
-    """Like `attempts_key`, for no account, so that the limit reveals nothing."""
-    return f"name:{who.key}"
-
-
-def _lower(text: str) -> str:
-    """Lower-case only ASCII text: `str.lower` would turn the Kelvin sign into an ASCII k."""
-    return text.lower() if text.isascii() else text

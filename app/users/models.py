@@ -67,14 +67,14 @@ class User(Base):
     email: Mapped[str] = mapped_column(String(255), unique=True)
     pending_email: Mapped[str | None] = mapped_column(String(255), unique=True)
     password_hash: Mapped[str | None] = mapped_column(String(255))
-    role: Mapped[str] = mapped_column(String(16))
-    status: Mapped[str] = mapped_column(String(16))
-    must_change_password: Mapped[bool]
-    session_version: Mapped[int] = mapped_column(BigInteger)
+    role: Mapped[str] = mapped_column(String(16), default=Role.USER)
+    status: Mapped[str] = mapped_column(String(16), default=Status.ACTIVE)
+    must_change_password: Mapped[bool] = mapped_column(default=False)
+    session_version: Mapped[int] = mapped_column(BigInteger, default=FIRST_SESSION_VERSION)
     activated_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
     email_verified_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
-    storage_used: Mapped[int] = mapped_column(BigInteger)
-    storage_quota: Mapped[int] = mapped_column(BigInteger)
+    storage_used: Mapped[int] = mapped_column(BigInteger, default=0)
+    storage_quota: Mapped[int] = mapped_column(BigInteger, default=0)
     policy_group_id: Mapped[int | None] = mapped_column(
         ForeignKey("storage_policy_groups.id", ondelete="SET NULL"), index=True
     )

@@ -4,17 +4,14 @@ Functions that take a `Database` read by themselves; the others are part of the 
 or read.
 """
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
-    ColumnElement,
     Update,
     delete,
     exists,
-    insert,
     or_,
     select,
     update,
@@ -24,7 +21,6 @@ from sqlalchemy.orm import Session
 from app.core.database import bulk
 from app.core.database.database import Database, Reader
 from app.core.db import insert_into
-from app.users.identifiers import Identifier, username_key
 from app.users.models import (
     ACCOUNT_COLUMNS,
     Account,
@@ -46,51 +42,40 @@ def find_account(reader: Reader, user_id: int) -> Account | None:
     return Account(*row) if row else None
 
 
-def look_up_account(database: Database, user_id: int) -> Account | None:
-    """Like `find_account`, in a read of its own."""
-    with database.reading() as session:
-        return find_account(session, user_id)
-
-
-def find_by_identifier(reader: Reader, who: Identifier) -> Account | None:
+def find_by_identifier(reader: Reader, who: str) -> Account | None:
     """Return the account with this username or address; None if there is none."""
-    row = reader.execute(_ACCOUNT.where(_column(who) == who.key)).one_or_none()
+    row = reader.execute(_ACCOUNT.where(_column(who) == who)).one_or_none()
     return Account(*row) if row else None
 
 
-@dataclass(frozen=True)
-class AccountFilter:
-    """Filter for `list_accounts`; `search` is a part of the username or address, in any case."""
-
-    search: str | None = None
-    standing: Standing | None = None
-    role: Role | None = None
-
-    def conditions(self) -> Iterator[ColumnElement[bool]]:
-        """Yield the conditions that an account must meet."""
-        if self.search is not None:
-            part = self.search.strip().lower()
-            columns = User.username_key, User.email
-            yield or_(*(column.contains(part, autoescape=True) for column in columns))
-        if self.standing is not None:
-            is_disabled = self.standing is Standing.DISABLED
-            yield User.status == (Status.DISABLED if is_disabled else Status.ACTIVE)
-        if self.standing is Standing.ACTIVE:
-            yield User.activated_at.is_not(None)
-        if self.standing is Standing.PENDING:
-            yield User.activated_at.is_(None)
-        if self.role is not None:
-            yield User.role == self.role
-
-
-EVERYBODY = AccountFilter()
-
-
 def list_accounts(
-    reader: Reader, most: int | None = None, wanted: AccountFilter = EVERYBODY
+    reader: Reader,
+    most: int | None = None,
+    *,
+    search: str | None = None,
+    standing: Standing | None = None,
+    role: Role | None = None,
 ) -> list[Account]:
-    """Return the first `most` matching accounts, ordered by id; None means all of them."""
-    statement = _ACCOUNT.where(*wanted.conditions()).order_by(User.id).limit(most)
+    """Return the first `most` matching accounts, ordered by id; None means all of them.
+
+    `search` is a part of the username or address, in any case.
+    """
+    statement = _ACCOUNT.order_by(User.id).limit(most)
+    if search is not None:
+        part = search.strip().lower()
+        columns = User.username_key, User.email
+        statement = statement.where(or_(*(c.contains(part, autoescape=True) for c in columns)))
+    if standing is not None:
+        is_disabled = standing is Standing.DISABLED
+        statement = statement.where(
+            User.status == (Status.DISABLED if is_disabled else Status.ACTIVE)
+        )
+    if standing is Standing.ACTIVE:
+        statement = statement.where(User.activated_at.is_not(None))
+    if standing is Standing.PENDING:
+        statement = statement.where(User.activated_at.is_(None))
+    if role is not None:
+        statement = statement.where(User.role == role)
     return [Account(*row) for row in reader.execute(statement)]
 
 
@@ -100,38 +85,22 @@ def list_named(reader: Reader, user_ids: Collection[int]) -> dict[int, Account]:
     return {row[0]: Account(*row) for row in rows}
 
 
-def find_credentials(database: Database, who: Identifier) -> tuple[Account, str | None] | None:
+def find_credentials(database: Database, who: str) -> tuple[Account, str | None] | None:
     """Return the account with this username or address, and its password hash; None if none."""
     statement = with_profile(select(*ACCOUNT_COLUMNS, User.password_hash))
     with database.reading() as session:
-        row = session.execute(statement.where(_column(who) == who.key)).one_or_none()
+        row = session.execute(statement.where(_column(who) == who)).one_or_none()
     return (Account(*row[:-1]), row[-1]) if row else None
 
 
-def look_up_identifier(database: Database, who: Identifier) -> Account | None:
-    """Like `find_by_identifier`, in a read of its own."""
-    found = find_credentials(database, who)
-    return found[0] if found else None
-
-
-def find_password_hash(database: Database, user_id: int) -> str | None:
+def find_password_hash(session: Session, user_id: int) -> str | None:
     """Return the password hash; None if there is no account or no usable password."""
-    with database.reading() as session:
-        return session.scalar(select(User.password_hash).where(User.id == user_id))
+    return session.scalar(select(User.password_hash).where(User.id == user_id))
 
 
-def has_password(session: Session, user_id: int) -> bool:
-    """Return whether the account has a usable password."""
-    return _any(session, User.id == user_id, User.password_hash.is_not(None))
-
-
-def check_taken(reader: Reader, name: str, address: str) -> tuple[bool, bool]:
-    """Return whether the username is taken, in any case, and whether the address is.
-
-    An address is taken also while an account is changing to it.
-    """
-    has_username = _any(reader, User.username_key == username_key(name))
-    return has_username, is_email_taken(reader, address)
+def is_username_taken(session: Session, username_key: str) -> bool:
+    """Return whether an account has this username, in any case."""
+    return _any(session, User.username_key == username_key)
 
 
 def is_email_taken(reader: Reader, address: str, *, except_for: int | None = None) -> bool:
@@ -141,18 +110,6 @@ def is_email_taken(reader: Reader, address: str, *, except_for: int | None = Non
         or_(User.email == address, User.pending_email == address),
         *([User.id != except_for] if except_for is not None else []),
     )
-
-
-def add(session: Session, **columns: Any) -> int:
-    """Insert an account and return its id."""
-    return session.execute(insert(User).values(**columns).returning(User.id)).scalar_one()
-
-
-def lock_version(session: Session, user_id: int) -> tuple[str, int] | None:
-    """Lock the account until the transaction ends; return (status, session_version) or None."""
-    statement = select(User.status, User.session_version).where(User.id == user_id)
-    row = session.execute(statement.with_for_update(key_share=True)).one_or_none()
-    return (row[0], row[1]) if row else None
 
 
 def lock_unchanged(session: Session, account: Account) -> bool:
@@ -181,10 +138,14 @@ def change_password(
     return bulk.change(session, _with_hash(user_id, old_hash).values(values)) == 1
 
 
-def lock(session: Session, user_id: int) -> None:
-    """Lock the account's row until the transaction ends."""
+def lock(session: Session, user_id: int, *, key_share: bool = False) -> None:
+    """Lock the account's row until the transaction ends.
+
+    With `key_share`, other transactions may still insert rows that refer to it.
+    """
+    statement = select(User.id).where(User.id == user_id).with_for_update(key_share=key_share)
     # Fetch all: an open cursor would keep SQLite's snapshot beyond the commit.
-    session.execute(select(User.id).where(User.id == user_id).with_for_update()).all()
+    session.execute(statement).all()
 
 
 def lock_and_find(session: Session, user_id: int) -> Account | None:
@@ -243,8 +204,9 @@ def _with_hash(user_id: int, password_hash: str) -> Update:
     return update(User).where(User.id == user_id, User.password_hash == password_hash)
 
 
-def _column(who: Identifier) -> Any:
-    return User.email if who.is_email else User.username_key
+def _column(who: str) -> Any:
+    # Every address has an @, and no username.
+    return User.email if "@" in who else User.username_key
 
 
 def _any(reader: Reader, *conditions: Any) -> bool:

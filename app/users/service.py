@@ -1,7 +1,7 @@
 """Accounts: creating and finding them, requirements on them, and their audit records."""
 
+import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlalchemy.exc import IntegrityError
@@ -16,6 +16,7 @@ from app.core.database.database import Reader
 from app.core.passwords import is_acceptable, is_guessable
 from app.core.runtime import Runtime
 from app.core.texts import shortened, typed_id
+from app.mail import service as mail
 from app.settings import keys
 from app.users import identifiers, queries
 from app.users.errors import (
@@ -29,25 +30,9 @@ from app.users.errors import (
     UsernameExists,
     UserNotFound,
 )
-from app.users.models import FIRST_SESSION_VERSION, Account, Role, Status
+from app.users.models import Account, Status, User
 
-
-@dataclass(frozen=True)
-class NewUser:
-    """An account about to be created. `password_hash` is None if it has no usable password.
-
-    `activated_at` and `email_verified_at` are None while these are still pending.
-    """
-
-    username: str
-    email: str
-    password_hash: str | None = field(repr=False)
-    role: Role = Role.USER
-    activated_at: datetime | None = None
-    email_verified_at: datetime | None = None
-    must_change_password: bool = False
-    storage_quota: int = 0
-    policy_group_id: int | None = None
+log = logging.getLogger(__name__)
 
 
 def require_acceptable(rt: Runtime, password: str, *names: str) -> None:
@@ -86,40 +71,36 @@ def record(
     audit.record(rt, session, event)
 
 
-def create(session: Session, new: NewUser, now: datetime) -> Account:
-    """Insert an account.
+def notify_owner(rt: Runtime, session: Session, account: Account, event: str) -> None:
+    """Notify the account's owner by mail, once the current transaction is committed.
 
+    `event` is the sentence in the mail. Rate-limited: past the hourly limit per address, the notice
+    is dropped.
+    """
+    names = {"username": account.username, "event": event}
+    if not mail.queue_notice(rt, session, account.email, **names):
+        log.warning("user %s has had many notices by mail and gets no further one", account.id)
+
+
+def create(session: Session, new: User, now: datetime) -> Account:
+    """Insert an account, whose password hash is None if it has no usable password.
+
+    `activated_at` and `email_verified_at` are None while these are still pending.
     Raises: UsernameInvalid, EmailInvalid, UsernameExists, EmailExists, IdentifierExists.
     """
-    username, email = identifiers.username(new.username), identifiers.email(new.email)
-    lock_address(session, email)
-    has_username, has_email = queries.check_taken(session, username, email)
-    if has_username:
+    new.username, new.email = identifiers.username(new.username), identifiers.email(new.email)
+    new.username_key = identifiers.username_key(new.username)
+    new.created_at = new.updated_at = now
+    lock_address(session, new.email)
+    if queries.is_username_taken(session, new.username_key):
         raise UsernameExists
-    if has_email:
-        raise EmailExists
+    require_free_address(session, new.email)
     try:
-        user_id = queries.add(
-            session,
-            username=username,
-            username_key=identifiers.username_key(username),
-            email=email,
-            password_hash=new.password_hash,
-            role=new.role,
-            status=Status.ACTIVE,
-            must_change_password=new.must_change_password,
-            session_version=FIRST_SESSION_VERSION,
-            activated_at=new.activated_at,
-            email_verified_at=new.email_verified_at,
-            storage_used=0,
-            storage_quota=new.storage_quota,
-            policy_group_id=new.policy_group_id,
-            created_at=now,
-            updated_at=now,
-        )
+        session.add(new)
+        session.flush()
     except IntegrityError as error:
         raise _duplicate_error(error) from error
-    return get(session, user_id)
+    return get(session, new.id)
 
 
 def reserve_address(session: Session, address: str, *, user_id: int | None = None) -> None:

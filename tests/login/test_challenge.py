@@ -22,11 +22,11 @@ from app.login.completion import (
 from app.mfa import service as mfa
 from app.mfa.models import MfaRecoveryCode
 from app.sessions.models import LoginSession
-from app.users import queries as users_queries
 from tests.support.api import ApiClient
 from tests.support.challenge import everything_in_redis, give_totp, start_login, verify
 from tests.support.factories import (
     PASSWORD,
+    account_of,
     audit_rows,
     change_user,
     column_of,
@@ -172,7 +172,7 @@ def test_the_least_time_is_kept_for_a_login_that_waits(api, user, enabled, clock
 
 def proven(rt, user, kind):
     """Complete a login whose first factor is of this kind."""
-    account = users_queries.look_up_account(rt.database, user.id)
+    account = account_of(rt, user)
     factor = FirstFactor(kind, Action.USER_LOGIN, EntityType.AUTH_SESSION, "somebody")
     return complete_login(rt, account, factor, Client("198.51.100.1", "Firefox"))
 

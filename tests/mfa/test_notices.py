@@ -6,7 +6,6 @@ import pytest
 
 from app.mail.models import OutboxMail
 from app.mfa.service import Notice
-from app.users import notices
 from app.users import service as users
 from tests.support.authenticator import enable_totp
 from tests.support.factories import configure, count, make_user
@@ -64,14 +63,14 @@ def test_what_is_refused_is_not_told(signed_in, enabled, mailbox):
 @pytest.mark.parametrize("what", list(Notice))
 def test_every_event_has_a_mail_of_its_own(rt, user, told, what):
     with rt.transaction() as session:
-        notices.notify_owner(rt, session, users.get(session, user.id), what.value)
+        users.notify_owner(rt, session, users.get(session, user.id), what.value)
     assert what.value in told()
 
 
 def tell(rt, user, *, times):
     for _ in range(times):
         with rt.transaction() as session:
-            notices.notify_owner(rt, session, users.get(session, user.id), "Something happened.")
+            users.notify_owner(rt, session, users.get(session, user.id), "Something happened.")
 
 
 def test_an_owner_is_told_ten_times_an_hour(rt, user, mailbox, clock, caplog):

@@ -8,9 +8,8 @@ import sqlalchemy as sa
 from app.mfa import management, service
 from app.mfa.errors import MfaCodeInvalid, MfaRecoveryCodeUsed
 from app.mfa.models import MfaFactor, MfaRecoveryCode, Purpose
-from app.users import queries as users_queries
 from tests.support.authenticator import enable_totp, finish_setup, start_setup
-from tests.support.factories import audit_rows, count
+from tests.support.factories import account_of, audit_rows, count
 from tests.support.races import run_concurrently
 
 MANY = 16
@@ -131,7 +130,7 @@ def test_a_code_checked_against_a_removed_factor_is_worth_nothing_for_the_next(
         enable_totp(signed_in, clock)
         with rt.transaction() as session:
             session.execute(sa.update(MfaFactor).values(id=enabled.factor_id))
-    account = users_queries.look_up_account(rt.database, user.id)
+    account = account_of(rt, user)
     with pytest.raises(MfaCodeInvalid), rt.transaction() as session:
         service.consume(rt, session, account, proof)
 
@@ -140,7 +139,7 @@ def test_a_replaced_recovery_code_uses_up_none_of_the_new_ones(rt, signed_in, us
     proof = service.check_recovery_code(rt, user.id, enabled.recovery_codes[0])
     body = {"code": enabled.app.code()}
     signed_in.post("/auth/mfa/recovery-codes/regenerate", body).ok()
-    account = users_queries.look_up_account(rt.database, user.id)
+    account = account_of(rt, user)
     with pytest.raises(MfaRecoveryCodeUsed), rt.transaction() as session:
         service.consume(rt, session, account, proof)
     assert management.show(rt, user.id).recovery_codes_remaining == 10

@@ -7,14 +7,13 @@ from app.core.secret_box import SecretBox
 from app.mfa import queries, service
 from app.mfa.errors import MfaCodeInvalid, MfaRecoveryCodeUsed
 from app.mfa.models import MfaMethod, Purpose
-from app.users import queries as users_queries
-from tests.support.factories import change_user, configure
+from tests.support.factories import account_of, change_user, configure
 
 TOTP, RECOVERY_CODE, EMAIL_CODE = MfaMethod
 
 
 def methods(rt, user):
-    return service.methods(rt, users_queries.look_up_account(rt.database, user.id))
+    return service.methods(rt, account_of(rt, user))
 
 
 def check_totp(rt, user, code, purpose=Purpose.LOGIN):
@@ -22,7 +21,7 @@ def check_totp(rt, user, code, purpose=Purpose.LOGIN):
 
 
 def claim(rt, user, proof):
-    account = users_queries.look_up_account(rt.database, user.id)
+    account = account_of(rt, user)
     try:
         with rt.transaction() as session:
             service.consume(rt, session, account, proof)

@@ -251,7 +251,7 @@ def test_a_match_is_recorded_also_within_the_cooldown(rt, api, user, mailbox):
     ids=["disabled", "moved", "deleted"],
 )
 def test_an_account_that_changes_meanwhile_gets_no_mail(rt, api, user, mailbox, monkeypatch, event):
-    real = users_queries.look_up_identifier
+    real = users_queries.find_by_identifier
 
     def overtaken(reader, who):
         found = real(reader, who)
@@ -259,7 +259,7 @@ def test_an_account_that_changes_meanwhile_gets_no_mail(rt, api, user, mailbox, 
         event(rt, user)
         return found
 
-    monkeypatch.setattr(users_queries, "look_up_identifier", overtaken)
+    monkeypatch.setattr(users_queries, "find_by_identifier", overtaken)
     request(api, user.email).ok()
     assert mailbox.read() == []
     assert audit_rows(rt, ACTION) == []

@@ -204,7 +204,7 @@ OVERTAKING = {
 @pytest.mark.parametrize("event", OVERTAKING)
 def test_an_account_that_changes_meanwhile_gets_no_mail(rt, waiting, mailbox, monkeypatch, event):
     """The operator is faster, between the first look at the account and its lock."""
-    real = users_queries.look_up_identifier
+    real = users_queries.find_by_identifier
 
     def overtaken(*arguments):
         found = real(*arguments)
@@ -212,7 +212,7 @@ def test_an_account_that_changes_meanwhile_gets_no_mail(rt, waiting, mailbox, mo
         OVERTAKING[event](rt, waiting)
         return found
 
-    monkeypatch.setattr(users_queries, "look_up_identifier", overtaken)
+    monkeypatch.setattr(users_queries, "find_by_identifier", overtaken)
     service.resend_activation(rt, identifier=waiting.username, client=Client())
     assert mailbox.read() == []
     assert audit_rows(rt, "user_resend_registration") == []

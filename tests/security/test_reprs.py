@@ -38,7 +38,6 @@ HARMLESS = {
     "FirstFactor.password",  # hides its own
     "Setting.key",  # the name of a setting
     "Problem.key",
-    "Identifier.key",  # what accounts are found by
     "Rotation.key",  # a SecretKey, which hides its own
     "Output.text",
     "Principal.token_expires_at",
@@ -50,7 +49,6 @@ HARMLESS = {
     "Rendered.redacted_subject",  # without secrets
     "Description.secrets",  # the names of variables
     "Config.password_threads",
-    "NewUser.must_change_password",
     "Account.must_change_password",
     "PublicState.password_login_enabled",
     "Principal.is_limited_to_password_change",

@@ -24,7 +24,7 @@ from app.settings import service as settings
 from app.storage_policies import queries as storage_queries
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup, StoragePolicyGroupItem
 from app.users import service as users
-from app.users.models import Role, Status, User
+from app.users.models import Account, Role, Status, User
 from tests.support.api import ApiClient
 from tests.support.clock import FakeClock
 from tests.support.leaks import watch
@@ -65,7 +65,7 @@ def make_user(
     email = email or f"{username.lower()}@example.com"
     now = rt.clock.now()
     with rt.transaction() as session:
-        new = users.NewUser(
+        new = User(
             username=username,
             email=email,
             password_hash=None if password is None else rt.passwords.hash(password),
@@ -87,6 +87,12 @@ def bearer_of(rt: Runtime, app: Flask, user: KnownUser) -> ApiClient:
     with rt.transaction() as session:
         pair = sessions.open_session(rt, session, user.id, Client(), is_limited=False)
     return ApiClient(app, {"Authorization": f"Bearer {pair.access_token}"})
+
+
+def account_of(rt: Runtime, user: KnownUser) -> Account:
+    """Return the account as use cases get it."""
+    with rt.reading() as session:
+        return users.get(session, user.id)
 
 
 def change_user(rt: Runtime, user: KnownUser, **columns: Any) -> None:

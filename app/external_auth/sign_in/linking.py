@@ -30,11 +30,9 @@ from app.login.completion import (
     VerifiedPassword,
     complete_login,
 )
-from app.users import notices
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.errors import PendingActivation
-from app.users.identifiers import Identifier
 from app.users.models import Account, Status
 
 
@@ -110,7 +108,7 @@ def sign_in_linked(rt: Runtime, session: Session, profile: ExternalProfile) -> A
 
 def find_account_by_email(reader: Reader, address: str) -> Account | None:
     """Return the account with this email address, without locking it."""
-    return users_queries.find_by_identifier(reader, Identifier(address, is_email=True))
+    return users_queries.find_by_identifier(reader, address)
 
 
 def lock_account_by_email(session: Session, address: str) -> Account | None:
@@ -186,7 +184,7 @@ def link(
             f"A sign-in with {provider.display_name} was added. "
             "It can be used to sign in without a password."
         )
-        notices.notify_owner(rt, session, account, told)
+        users.notify_owner(rt, session, account, told)
     return resolved
 
 

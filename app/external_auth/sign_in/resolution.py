@@ -23,7 +23,7 @@ from app.setup import service as setup
 from app.users import identifiers
 from app.users import service as users
 from app.users.errors import EmailInvalid, PendingActivation, UsernameExists
-from app.users.models import Account
+from app.users.models import Account, User
 
 MIN_LENGTH, MAX_LENGTH = 4, 16
 MAX_STEM_LENGTH, SUFFIX_LENGTH = 9, 6
@@ -138,7 +138,7 @@ def create_account(
     group_id = setup.get_group_id_for_new_account(session)
     now = rt.clock.now()
     for username in usernames(profile.subject, profile.preferred_username, address):
-        new = users.NewUser(
+        new = User(
             username=username,
             email=address,
             password_hash=None,
