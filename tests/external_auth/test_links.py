@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.external_auth.drivers import issuers
+from app.external_auth.drivers import openid
 from app.external_auth.providers import service as providers
 from tests.support.external import add_provider, change_provider, link, links, sign_in, signs_in
 from tests.support.factories import audit_rows, change_user, configure, make_user
@@ -13,7 +13,7 @@ from tests.support.passkeys import Authenticator, register
 PATH = "/auth/external-auth/links"
 MICROSOFT = "https://login.microsoftonline.com"
 TENANT = f"{MICROSOFT}/11111111-2222-3333-4444-555555555555/v2.0"
-PRIVATE = f"{MICROSOFT}/{issuers.CONSUMERS}/v2.0"
+PRIVATE = f"{MICROSOFT}/{openid.CONSUMERS}/v2.0"
 
 
 @pytest.fixture

@@ -54,11 +54,8 @@ HARMLESS = {
     "Account.avatar_key",
     "SecondFactors.recovery_codes_remaining",
     # Addresses of providers and of the site, and names: those of claims, keys and identities.
-    *(f"ProviderConfig.{name}" for name in ("authorization_url", "token_url", "userinfo_url")),
-    *("ProviderConfig.issuer_url", "ProviderConfig.key", "ProviderConfig.subject_claim"),
-    *("Callback.redirect_uri", "SignIn.redirect_uri", "Issuer.url", "TenantIssuer.url"),
+    *("Callback.redirect_uri", "SignIn.redirect_uri"),
     *("Metadata.jwks_uri", "Metadata.token_endpoint", "Endpoints.token", "Header.key_id"),
-    *("TestResult.token_endpoint", "TestResult.jwks_key_count"),
     "ExternalProfile.subject",
     # Tuples cannot hide a field. These are digests, keyed hashes and sealed texts as they are kept.
 }

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
+from typing import Any, ClassVar, Concatenate, NoReturn, ParamSpec, TypeVar
 from urllib.parse import quote_plus
 
 import requests
@@ -26,10 +26,11 @@ from requests.auth import HTTPBasicAuth
 from requests_oauthlib import OAuth2Session
 
 from app.core import tokens
-from app.core.http_client import HttpClient, Refused
+from app.core.http_client import Refused
+from app.core.runtime import Runtime
 from app.core.texts import one_line
 from app.external_auth.errors import DiscoveryFailed, ProviderMisconfigured, ProviderRejected
-from app.external_auth.models import ProviderKind
+from app.external_auth.models import Provider
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -46,32 +47,6 @@ FAILURES = Counter(
     "Sign-ins that failed at the provider.",
     ["kind", "provider"],
 )
-
-
-@dataclass(frozen=True)
-class ProviderConfig:
-    """One provider as an administrator configured it, with the secret in clear.
-
-    A dedicated kind has fixed URLs, which stored ones override. `tenant` is Microsoft's. The claims
-    are those of generic_oauth2; None means the usual name.
-    """
-
-    id: int
-    key: str
-    provider_kind: ProviderKind
-    client_id: str
-    client_secret: str | None = field(default=None, repr=False)
-    scopes: str = ""
-    issuer_url: str | None = None
-    authorization_url: str | None = None
-    token_url: str | None = None
-    userinfo_url: str | None = None
-    tenant: str | None = None
-    subject_claim: str | None = None
-    username_claim: str | None = None
-    display_name_claim: str | None = None
-    email_claim: str | None = None
-    email_verified_claim: str | None = None
 
 
 @dataclass(frozen=True)
@@ -111,29 +86,6 @@ class ExternalProfile:
     email_verified: bool = False
     display_name: str | None = None
     preferred_username: str | None = None
-
-
-@dataclass(frozen=True)
-class Check:
-    """One check of a provider test, and its result."""
-
-    name: str
-    success: bool
-    message: str
-
-
-@dataclass(frozen=True)
-class TestResult:
-    """The result of a provider test."""
-
-    __test__ = False  # or pytest would collect it because of its name
-
-    issuer: str | None
-    authorization_endpoint: str | None
-    token_endpoint: str | None
-    userinfo_endpoint: str | None
-    jwks_key_count: int | None
-    checks: tuple[Check, ...]
 
 
 def parse_json(text: bytes) -> Any:
@@ -181,8 +133,9 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def report(key: str, kind: ProviderKind, reason: str) -> None:
+def report(provider: Provider, reason: str) -> None:
     """Log why a provider cannot be used, and count it: no browser is told."""
+    kind, key = provider.provider_kind, provider.key
     FAILURES.labels(str(kind), key).inc()
     log.warning("external provider %s (%s): %s", key, kind, reason)
 
@@ -192,27 +145,33 @@ def reported(method: Callable[Concatenate[D, P], T]) -> Callable[Concatenate[D, 
 
     @wraps(method)
     def call(driver: D, /, *arguments: P.args, **keywords: P.kwargs) -> T:
-        provider = driver.provider
         try:
             return method(driver, *arguments, **keywords)
         except requests.RequestException as error:
             rejected = ProviderRejected(transport_reason(error))
-            report(provider.key, provider.provider_kind, rejected.reason)
+            report(driver.provider, rejected.reason)
             raise rejected from None
         except (ProviderRejected, DiscoveryFailed, ProviderMisconfigured) as error:
-            report(provider.key, provider.provider_kind, error.reason)
+            report(driver.provider, error.reason)
             raise
 
     return call
 
 
 class Driver(ABC):
-    """Talks to one provider."""
+    """Speaks to one provider for a single use: its time budget starts when it is made.
 
-    def __init__(self, provider: ProviderConfig, http_client: HttpClient) -> None:
+    `client_secret` is in clear. `default_scopes` are requested unless some are stored.
+    """
+
+    default_scopes: ClassVar = ""
+
+    def __init__(self, rt: Runtime, provider: Provider, client_secret: str | None) -> None:
+        self.rt = rt
         self.provider = provider
-        self.http_client = http_client
-        if http_client.allow_loopback:
+        self.client_secret = client_secret
+        self.http_client = rt.http_client.conversation()
+        if self.http_client.allow_loopback:
             # Under the development switch leave it to the guard to restrict plain HTTP to loopback:
             # oauthlib would refuse it altogether, and has only a process-wide switch for that.
             os.environ["OAUTHLIB_INSECURE_TRANSPORT"] = "1"
@@ -246,11 +205,32 @@ class Driver(ABC):
         """
 
     @abstractmethod
-    def test(self) -> TestResult:
+    def test(self) -> dict[str, Any]:
         """Check whether the provider is usable, as far as possible without a sign-in.
+
+        Returns its issuer, its endpoints, how many keys it has, and what was checked.
 
         Raises: DiscoveryFailed, ProviderMisconfigured.
         """
+
+    def _result(
+        self,
+        issuer: str | None,
+        endpoints: tuple[str | None, ...],
+        checks: Mapping[str, str],
+        key_count: int | None = None,
+    ) -> dict[str, Any]:
+        """Return the result of a test, with the endpoints for authorization, token and userinfo."""
+        names = ("authorization_endpoint", "token_endpoint", "userinfo_endpoint")
+        return {
+            "issuer": issuer,
+            **dict(zip(names, endpoints, strict=True)),
+            "jwks_key_count": key_count,
+            "checks": [
+                {"name": name, "success": True, "message": message}
+                for name, message in checks.items()
+            ],
+        }
 
     def _authorization(
         self, url: str, redirect_uri: str, *, scope: str, state: str, nonce: str | None = None
@@ -280,7 +260,7 @@ class Driver(ABC):
         `options` are `fetch_token`'s, or further parameters.
         Raises: ProviderRejected, requests.RequestException.
         """
-        client_id, secret = self.provider.client_id, self.provider.client_secret or None
+        client_id, secret = self.provider.client_id, self.client_secret or None
         authentication = None
         if basic_auth and secret:
             # RFC 6749 §2.3.1: both are form-encoded before being joined by a colon.

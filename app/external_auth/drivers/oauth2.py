@@ -2,8 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
 import requests
@@ -14,10 +13,8 @@ from app.external_auth.drivers import claims
 from app.external_auth.drivers.driver import (
     Authorization,
     Callback,
-    Check,
     Driver,
     ExternalProfile,
-    TestResult,
     json_object,
     json_value,
     reported,
@@ -29,8 +26,7 @@ GITHUB = "https://github.com"
 _AS_JSON = {"fmt": "json"}
 
 
-@dataclass(frozen=True)
-class Endpoints:
+class Endpoints(NamedTuple):
     """The URLs of a provider's endpoints."""
 
     authorization: str
@@ -42,13 +38,11 @@ class OAuth2Driver(Driver):
     """Signs in by OAuth 2 alone; a subclass knows the endpoints and interprets the responses."""
 
     # Used unless the stored provider has its own.
-    fixed_endpoints: ClassVar[Endpoints | None] = None
-    # The scopes to request unless some are stored.
-    default_scopes: ClassVar = ""
+    fixed_endpoints: ClassVar[tuple[str | None, str | None, str | None]] = (None, None, None)
     # What is special about the token request.
     token_options: ClassVar[Mapping[str, Any]] = {}
     # The results of a test, which are constant: no endpoint can be tested without a user.
-    checks: ClassVar[tuple[Check, ...]]
+    checks: ClassVar[Mapping[str, str]]
 
     @abstractmethod
     def namespace(self) -> str:
@@ -73,30 +67,28 @@ class OAuth2Driver(Driver):
     def endpoints(self) -> Endpoints:
         """The provider's endpoints.
 
-        Raises: ProviderMisconfigured if one is missing.
+        Raises: ProviderMisconfigured if one is missing, or may not be requested: stored loopback
+        URLs may be off limits.
         """
-        stored, fixed = self.provider, self.fixed_endpoints
-        urls = (
-            stored.authorization_url or (fixed and fixed.authorization),
-            stored.token_url or (fixed and fixed.token),
-            stored.userinfo_url or (fixed and fixed.userinfo),
-        )
-        present = [url for url in urls if url]
-        if len(present) != len(urls):
-            raise ProviderMisconfigured("an endpoint is missing")
-        return Endpoints(*present)
+        row = self.provider
+        stored = (row.authorization_url, row.token_url, row.userinfo_url)
+        urls = [url or fixed for url, fixed in zip(stored, self.fixed_endpoints, strict=True)]
+        allowed = [url for url in urls if url and self.http_client.allows(url)]
+        if len(allowed) != len(urls):
+            raise ProviderMisconfigured("an endpoint is missing, or not https")
+        return Endpoints(*allowed)
 
     @reported
     def authorize(self, redirect_uri: str) -> Authorization:
         """Prepare a sign-in."""
-        url, state = self._usable_endpoints().authorization, f"oauth2_{tokens.random_hex()}"
+        url, state = self.endpoints.authorization, f"oauth2_{tokens.random_hex()}"
         scope = self.provider.scopes or self.default_scopes
         return self._authorization(url, redirect_uri, scope=scope, state=state)
 
     @reported
     def identify(self, callback: Callback) -> ExternalProfile:
         """Exchange the code, once, and request the user info."""
-        endpoints = self._usable_endpoints()
+        endpoints = self.endpoints
         self._check_callback(callback, endpoints)
         token = self._exchange(callback, endpoints.token, **self.token_options)
         return self.profile(endpoints, token["access_token"])
@@ -106,27 +98,9 @@ class OAuth2Driver(Driver):
         """Return whether the subjects belong to this namespace."""
         return namespace == self.namespace()
 
-    def test(self) -> TestResult:
+    def test(self) -> dict[str, Any]:
         """Check that the configuration is complete."""
-        endpoints = self._usable_endpoints()
-        return TestResult(
-            issuer=self.issuer,
-            authorization_endpoint=endpoints.authorization,
-            token_endpoint=endpoints.token,
-            userinfo_endpoint=endpoints.userinfo,
-            jwks_key_count=None,
-            checks=self.checks,
-        )
-
-    def _usable_endpoints(self) -> Endpoints:
-        """Return the endpoints if they may be requested: stored loopback URLs may be off limits.
-
-        Raises: ProviderMisconfigured.
-        """
-        endpoints = self.endpoints
-        if not all(map(self.http_client.allows, astuple(endpoints))):
-            raise ProviderMisconfigured("an endpoint is not https")
-        return endpoints
+        return self._result(self.issuer, self.endpoints, self.checks)
 
     def _check_callback(self, callback: Callback, endpoints: Endpoints) -> None:
         """Refuse a callback that names another provider, whose code this one must not receive.
@@ -152,14 +126,14 @@ class OAuth2Driver(Driver):
 class GenericOAuth2Driver(OAuth2Driver):
     """Takes all URLs and claim names from the provider's configuration."""
 
-    checks = (
-        Check("manual_endpoints", True, "All three endpoints are set."),
-        Check("authorization_code", True, "Sign-in uses the authorization code with PKCE."),
-    )
+    checks: ClassVar = {
+        "manual_endpoints": "All three endpoints are set.",
+        "authorization_code": "Sign-in uses the authorization code with PKCE.",
+    }
 
     def namespace(self) -> str:
         """Return the issuer, which is only a name here, or else the authorization URL's origin."""
-        return self.provider.issuer_url or origin_of(self.endpoints.authorization)
+        return self.provider.issuer_url or origin_of(self.provider.authorization_url or "")
 
     def profile(self, endpoints: Endpoints, access_token: str) -> ExternalProfile:
         """Read the claims by their configured names."""
@@ -189,15 +163,15 @@ class GithubDriver(OAuth2Driver):
     """GitHub: requests the user, and the list of the user's email addresses."""
 
     default_scopes = "read:user user:email"
-    fixed_endpoints = Endpoints(
+    fixed_endpoints = (
         f"{GITHUB}/login/oauth/authorize",
         f"{GITHUB}/login/oauth/access_token",
         "https://api.github.com/user",
     )
-    checks = (
-        Check("github_endpoints", True, "GitHub's endpoints are fixed."),
-        Check("verified_primary_email", True, "Only the verified primary address is used."),
-    )
+    checks: ClassVar = {
+        "github_endpoints": "GitHub's endpoints are fixed.",
+        "verified_primary_email": "Only the verified primary address is used.",
+    }
 
     def namespace(self) -> str:
         """Return GitHub's namespace."""
@@ -227,15 +201,15 @@ class QQDriver(OAuth2Driver):
     """
 
     default_scopes = "get_user_info"
-    fixed_endpoints = Endpoints(
+    fixed_endpoints = (
         "https://graph.qq.com/oauth2.0/authorize",
         "https://graph.qq.com/oauth2.0/token",
         "https://graph.qq.com/user/get_user_info",
     )
-    checks = (
-        Check("qq_endpoints", True, "QQ's endpoints are fixed."),
-        Check("qq_openid", True, "The openid identifies the user."),
-    )
+    checks: ClassVar = {
+        "qq_endpoints": "QQ's endpoints are fixed.",
+        "qq_openid": "The openid identifies the user.",
+    }
     token_options: ClassVar = {"method": "GET", **_AS_JSON}
 
     @property

@@ -3,34 +3,37 @@
 Documents and key sets are cached for a while, once they are valid.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+import re
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import jwt
 import requests
 
 from app.core import tokens
-from app.core.clock import Clock
-from app.core.http_client import FetchCache, HttpClient
 from app.external_auth.drivers import claims, id_token
 from app.external_auth.drivers.driver import (
     Authorization,
     Callback,
-    Check,
     Driver,
     ExternalProfile,
-    ProviderConfig,
-    TestResult,
     json_object,
     reported,
     transport_reason,
 )
-from app.external_auth.drivers.issuers import Issuer, issuer_of
-from app.external_auth.errors import DiscoveryFailed, ProviderRejected
-from app.external_auth.models import ProviderKind
+from app.external_auth.errors import DiscoveryFailed, ProviderMisconfigured, ProviderRejected
 
 PATH = "/.well-known/openid-configuration"
+GOOGLE = "https://accounts.google.com"
+MICROSOFT = "https://login.microsoftonline.com"
+DEFAULT_TENANT = "common"
+TENANT_ALIASES = ("common", "consumers", "organizations")
+# The tenant of all personal accounts.
+CONSUMERS = "9188040d-6c67-4c5b-b112-36a304b66dad"
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_TENANT_ISSUER = re.compile(r"(https?://[^/?#]+)/([a-z0-9-]+)/v2\.0")
 
 T = TypeVar("T")
 Document = Mapping[str, Any]
@@ -57,29 +60,36 @@ class Metadata:
 class OpenIdDriver(Driver):
     """Signs in by the authorization code flow of OpenID Connect."""
 
-    def __init__(
-        self, provider: ProviderConfig, http_client: HttpClient, cache: FetchCache, clock: Clock
-    ) -> None:
-        super().__init__(provider, http_client)
-        self._cache = cache
-        self._clock = clock
-        self._is_microsoft = provider.provider_kind is ProviderKind.MICROSOFT
+    algorithms: ClassVar[Collection[str]] = id_token.ALGORITHMS
 
     @property
-    def issuer(self) -> Issuer:
-        """The issuer to trust.
+    def issuer(self) -> str:
+        """The issuer to trust, without a slash at its end, which some providers' names have.
 
-        Raises: ProviderMisconfigured.
+        The path of the discovery document is appended to it. Raises: ProviderMisconfigured.
         """
-        return issuer_of(self.provider)
+        if not self.provider.issuer_url:
+            raise ProviderMisconfigured("issuer_url is missing")
+        return self.provider.issuer_url
+
+    def accepts_document_issuer(self, name: str) -> bool:
+        """Return whether the discovery document may have `name` as its issuer."""
+        return name in (self.issuer, f"{self.issuer}/")
+
+    def accepts_token_issuer(self, name: str, documented: str) -> bool:
+        """Return whether `name` may be an ID token's issuer if the document says `documented`."""
+        return name == documented
+
+    def is_email_verified(self, said: Mapping[str, Any]) -> bool:
+        """Return whether the provider has verified the email address of its claims."""
+        return claims.flag(said.get("email_verified"))
 
     @reported
     def authorize(self, redirect_uri: str) -> Authorization:
         """Prepare a sign-in; fail already here if the provider's keys cannot be fetched."""
-        metadata = self._metadata(self.issuer)
+        metadata = self._metadata()
         self._keys(metadata.jwks_uri)
-        default = "" if self.provider.provider_kind is ProviderKind.OIDC else "profile email"
-        scopes = ["openid", *(self.provider.scopes or default).split()]
+        scopes = ["openid", *(self.provider.scopes or self.default_scopes).split()]
         return self._authorization(
             metadata.authorization_endpoint,
             redirect_uri,
@@ -91,16 +101,15 @@ class OpenIdDriver(Driver):
     @reported
     def identify(self, callback: Callback) -> ExternalProfile:
         """Exchange the code and validate the ID token; user info is never requested."""
-        issuer = self.issuer
-        metadata = self._metadata(issuer)
-        _check_callback(callback, metadata, issuer)
+        metadata = self._metadata()
+        self._check_callback(callback, metadata)
         endpoint = _token_endpoint(metadata)
         token = self._exchange(callback, endpoint, basic_auth=True).get("id_token")
         if token is None:
             raise ProviderRejected("there is no ID token")
         said = self._claims(metadata, token, callback.nonce)
         vouching = said.get("iss")
-        if not isinstance(vouching, str) or not issuer.accepts_token_issuer(
+        if not isinstance(vouching, str) or not self.accepts_token_issuer(
             vouching, metadata.issuer
         ):
             raise ProviderRejected("the ID token is another issuer's")
@@ -108,8 +117,7 @@ class OpenIdDriver(Driver):
             namespace=claims.namespace(vouching),
             subject=claims.subject(said.get("sub")),
             email=claims.email(said.get("email")),
-            # A Microsoft tenant's administrator can give an account any email address.
-            email_verified=not self._is_microsoft and claims.flag(said.get("email_verified")),
+            email_verified=self.is_email_verified(said),
             display_name=claims.name(said.get("name")),
             preferred_username=claims.name(said.get("preferred_username")),
         )
@@ -117,40 +125,39 @@ class OpenIdDriver(Driver):
     @reported
     def namespace(self) -> str | None:
         """Return the issuer; None for one that stands for many."""
-        issuer = self.issuer
-        return issuer.url if issuer.accepts_token_issuer(issuer.url, issuer.url) else None
+        return self.issuer if self.accepts_token_issuer(self.issuer, self.issuer) else None
 
     @reported
     def may_assert(self, namespace: str) -> bool:
         """Return whether the namespace is the issuer, or one that it stands for."""
-        issuer = self.issuer
-        return issuer.accepts_document_issuer(namespace) and issuer.accepts_token_issuer(
-            namespace, namespace
-        )
+        is_documented = self.accepts_document_issuer(namespace)
+        return is_documented and self.accepts_token_issuer(namespace, namespace)
 
-    def test(self) -> TestResult:
+    def test(self) -> dict[str, Any]:
         """Fetch the discovery document and the keys."""
-        metadata = self._metadata(self.issuer)
-        token_endpoint = _token_endpoint(metadata)
-        count = id_token.readable_keys(self._keys(metadata.jwks_uri))
-        return TestResult(
-            issuer=metadata.issuer,
-            authorization_endpoint=metadata.authorization_endpoint,
-            token_endpoint=token_endpoint,
-            userinfo_endpoint=metadata.userinfo_endpoint,
-            jwks_key_count=count,
-            checks=(
-                Check("discovery", True, "The discovery document is complete."),
-                Check("jwks", True, f"Usable keys: {count}."),
-            ),
-        )
+        known = self._metadata()
+        endpoints = (known.authorization_endpoint, _token_endpoint(known), known.userinfo_endpoint)
+        count = id_token.readable_keys(self._keys(known.jwks_uri))
+        checks = {
+            "discovery": "The discovery document is complete.",
+            "jwks": f"Usable keys: {count}.",
+        }
+        return self._result(known.issuer, endpoints, checks, count)
+
+    def _check_callback(self, callback: Callback, metadata: Metadata) -> None:
+        """Refuse a callback that comes from another provider (RFC 9207)."""
+        named = callback.issuer
+        if named is None:
+            if metadata.promises_callback_iss:
+                raise ProviderRejected("the callback does not name its issuer")
+        elif named != metadata.issuer and not self.accepts_token_issuer(named, metadata.issuer):
+            raise ProviderRejected("the callback names another issuer")
 
     def _claims(self, metadata: Metadata, token: str, nonce: str | None) -> dict[str, Any]:
         """Return the claims of a token signed by the only key that can have signed it."""
-        supported = ("RS256",) if self._is_microsoft else id_token.ALGORITHMS
-        header = id_token.header(token, set(metadata.algorithms).intersection(supported))
-        secret, client_id = self.provider.client_secret, self.provider.client_id
-        now = self._clock.now().timestamp()
+        header = id_token.header(token, set(metadata.algorithms).intersection(self.algorithms))
+        secret, client_id = self.client_secret, self.provider.client_id
+        now = self.rt.clock.now().timestamp()
         key: jwt.PyJWK | bytes
         if header.algorithm not in id_token.SYMMETRIC:
             key = self._key(metadata.jwks_uri, header)
@@ -170,16 +177,16 @@ class OpenIdDriver(Driver):
             raise ProviderRejected("the ID token's key is unknown, or not the only one that fits")
         return fitting[0]
 
-    def _metadata(self, issuer: Issuer) -> Metadata:
+    def _metadata(self) -> Metadata:
         """Return the provider's metadata.
 
         Raises: DiscoveryFailed.
         """
 
         def fetch() -> Metadata:
-            document = self._fetch(f"{issuer.url}{PATH}")
+            document = self._fetch(f"{self.issuer}{PATH}")
             name = _text(document, "issuer")
-            if not issuer.accepts_document_issuer(name):
+            if not self.accepts_document_issuer(name):
                 raise DiscoveryFailed("the document is another issuer's")
             if "code" not in _texts(document, "response_types_supported"):
                 raise DiscoveryFailed("the response type code is not supported")
@@ -195,7 +202,8 @@ class OpenIdDriver(Driver):
                 promises_callback_iss=promise is True,
             )
 
-        return self._cached(issuer, fetch)
+        # The class is part of the key: what one accepts as a document another may not.
+        return self._cached((type(self), self.issuer), fetch)
 
     def _keys(self, url: str, *, other_than: KeySet | None = None) -> KeySet:
         """Return the provider's key set, fetched after `other_than`, in which a key was missing.
@@ -214,7 +222,7 @@ class OpenIdDriver(Driver):
     def _cached(self, key: Hashable, fetch: Callable[[], T], other_than: T | None = None) -> T:
         seconds = self.http_client.seconds_left()
         try:
-            return self._cache.get(key, fetch, seconds=seconds, other_than=other_than)
+            return self.rt.http_client.cache.get(key, fetch, seconds=seconds, other_than=other_than)
         except TimeoutError:
             raise DiscoveryFailed("somebody else's question took all the time there was") from None
 
@@ -256,12 +264,76 @@ def _token_endpoint(metadata: Metadata) -> str:
     return metadata.token_endpoint
 
 
-def _check_callback(callback: Callback, metadata: Metadata, issuer: Issuer) -> None:
-    """Refuse a callback that comes from another provider (RFC 9207)."""
-    if callback.issuer is None:
-        if metadata.promises_callback_iss:
-            raise ProviderRejected("the callback does not name its issuer")
-    elif callback.issuer != metadata.issuer and not issuer.accepts_token_issuer(
-        callback.issuer, metadata.issuer
-    ):
-        raise ProviderRejected("the callback names another issuer")
+class GoogleDriver(OpenIdDriver):
+    """Google."""
+
+    default_scopes = "profile email"
+
+    @property
+    def issuer(self) -> str:
+        """Google's issuer."""
+        return self.provider.issuer_url or GOOGLE
+
+
+class MicrosoftDriver(OpenIdDriver):
+    """Microsoft: one tenant, or an alias that stands for many.
+
+    A stored issuer that names no tenant is taken literally.
+    """
+
+    default_scopes = "profile email"
+    algorithms = ("RS256",)
+
+    @property
+    def issuer(self) -> str:
+        """The issuer of the tenant, or of the alias."""
+        stored, tenant = self.provider.issuer_url, self.provider.tenant
+        if tenant or not stored:
+            return f"{MICROSOFT}/{tenant or DEFAULT_TENANT}/v2.0"
+        return stored
+
+    def accepts_document_issuer(self, name: str) -> bool:
+        """Return whether the document may call its issuer this; an alias may use a template."""
+        authority, tenant = split_issuer(self.issuer)
+        if tenant is None:
+            return super().accepts_document_issuer(name)
+        is_template = name == f"{authority}/{{tenantid}}/v2.0"
+        if tenant in TENANT_ALIASES and (is_template or self._stands_for(name)):
+            return True
+        return name == self.issuer
+
+    def accepts_token_issuer(self, name: str, documented: str) -> bool:
+        """Return whether `name` is a concrete tenant's issuer: this one, or one under the alias."""
+        if split_issuer(self.issuer)[1] is None:
+            return super().accepts_token_issuer(name, documented)
+        return self._stands_for(name)
+
+    def is_email_verified(self, said: Mapping[str, Any]) -> bool:  # noqa: ARG002
+        """Return False: a tenant's administrator can give an account any email address."""
+        return False
+
+    def _stands_for(self, name: str) -> bool:
+        authority, tenant = split_issuer(self.issuer)
+        other_authority, other = split_issuer(name)
+        if other_authority != authority or other is None or other in TENANT_ALIASES:
+            return False
+        if tenant == "organizations":
+            return other != CONSUMERS
+        return tenant == "common" or other == (CONSUMERS if tenant == "consumers" else tenant)
+
+
+def split_issuer(url: str) -> tuple[str, str | None]:
+    """Return the authority and the tenant of a Microsoft issuer; a tenant of None for another."""
+    found = _TENANT_ISSUER.fullmatch(url)
+    return (found[1], found[2]) if found and is_tenant(found[2]) else (url, None)
+
+
+def tenant_of(url: str) -> str | None:
+    """Return the tenant that a Microsoft issuer URL names; None for every other URL."""
+    authority, tenant = split_issuer(url)
+    return tenant if authority == MICROSOFT else None
+
+
+def is_tenant(word: str) -> bool:
+    """Return whether a lower-case word is a tenant alias or a tenant id."""
+    return word in TENANT_ALIASES or _UUID.fullmatch(word) is not None

@@ -13,13 +13,13 @@ from marshmallow import EXCLUDE, Schema, ValidationError, fields, post_load, pre
 from app.core.addresses import is_loopback_name
 from app.core.secret_box import REDACTED
 from app.core.texts import has_controls
-from app.external_auth.drivers.issuers import (
+from app.external_auth.drivers.oauth2 import GithubDriver, QQDriver
+from app.external_auth.drivers.openid import (
     DEFAULT_TENANT,
     TENANT_ALIASES,
     is_tenant,
     tenant_of,
 )
-from app.external_auth.drivers.oauth2 import GithubDriver, QQDriver
 from app.external_auth.errors import ProviderInvalid
 from app.external_auth.models import Provider, ProviderKind
 from app.web.schema import Timestamp, Word

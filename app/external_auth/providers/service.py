@@ -6,7 +6,6 @@ change that could break this holds the lock SETTINGS, as does switching those of
 
 import re
 from collections.abc import Callable
-from dataclasses import asdict, fields
 from datetime import timedelta
 from typing import Any
 
@@ -20,8 +19,9 @@ from app.core.database.key_use import KeyUse
 from app.core.runtime import Runtime
 from app.core.secret_box import REDACTED, Resealed, Resealer, SecretUnreadable
 from app.core.texts import did_you_mean, shortened
-from app.external_auth import drivers, queries
-from app.external_auth.drivers.driver import Driver, ProviderConfig, report
+from app.external_auth import queries
+from app.external_auth.drivers import DRIVERS
+from app.external_auth.drivers.driver import Driver, report
 from app.external_auth.errors import (
     DiscoveryFailed,
     KindUnknown,
@@ -41,7 +41,6 @@ SECRET_UNREADABLE = (
     "the client secret cannot be decrypted with any key; is a key missing? Put it back; only if it "
     "is lost, set the secret again"
 )
-_STORED = {field.name for field in fields(ProviderConfig)} - {"client_secret"}
 ALIASES = {"oauth2": ProviderKind.GENERIC_OAUTH2}
 _KEY = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])")
 # For this long a late click is told that the link has expired, rather than that it is unknown.
@@ -150,7 +149,7 @@ def test(rt: Runtime, name: str) -> dict[str, Any]:
         provider.updated_at = rt.clock.now()
         _record(rt, session, Action.ADMIN_TEST_EXTERNAL_AUTH_PROVIDER, provider)
     title = schemas.SCHEMAS[provider.provider_kind].title
-    return {"provider": title} | asdict(result)
+    return {"provider": title} | result
 
 
 def driver_of(rt: Runtime, provider: Provider) -> Driver:
@@ -158,14 +157,13 @@ def driver_of(rt: Runtime, provider: Provider) -> Driver:
 
     Raises: ProviderMisconfigured if the client secret cannot be decrypted.
     """
-    stored = {name: getattr(provider, name) for name in _STORED}
     secret = provider.client_secret
     try:
         secret = rt.secret_box.open(secret, provider.secret_row_name) if secret else None
     except SecretUnreadable:
-        report(provider.key, provider.provider_kind, SECRET_UNREADABLE)
+        report(provider, SECRET_UNREADABLE)
         raise ProviderMisconfigured(SECRET_UNREADABLE) from None
-    return drivers.of(rt, ProviderConfig(client_secret=secret, **stored))
+    return DRIVERS[provider.provider_kind](rt, provider, secret)
 
 
 def may_assert(rt: Runtime, provider: Provider, namespace: str) -> bool:

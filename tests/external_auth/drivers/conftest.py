@@ -1,7 +1,7 @@
 """What a driver needs of the runtime, without a database."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import pytest
@@ -9,14 +9,13 @@ import pytest
 from app.core.clock import Clock
 from app.core.http_client import HttpClient, Limits
 from app.core.runtime import Runtime
-from app.external_auth import drivers
+from app.external_auth.drivers import DRIVERS
 from app.external_auth.drivers.driver import (
     Authorization,
     Callback,
     ExternalProfile,
-    ProviderConfig,
 )
-from app.external_auth.models import ProviderKind
+from app.external_auth.models import Provider, ProviderKind
 from tests.support.clock import FakeClock
 from tests.support.fake_provider import FakeProvider
 
@@ -31,17 +30,27 @@ class Surroundings:
     clock: Clock
 
 
+def driver_of(rt: Runtime, provider: Provider) -> Any:
+    """Return a driver for a provider whose secret is in clear."""
+    return DRIVERS[provider.provider_kind](rt, provider, provider.client_secret)
+
+
 @dataclass(frozen=True)
 class Client:
     """A registered provider, and the driver that speaks to it."""
 
     rt: Runtime
-    config: ProviderConfig
+    config: Provider
     provider: FakeProvider
 
     @property
     def driver(self) -> Any:
-        return drivers.of(self.rt, self.config)
+        return driver_of(self.rt, self.config)
+
+    def but(self, **stored: Any) -> "Client":
+        """Return it with other values stored."""
+        kept = {name: value for name, value in vars(self.config).items() if name[0] != "_"}
+        return replace(self, config=Provider(**(kept | stored)))
 
     def authorize(self) -> Authorization:
         return self.driver.authorize(REDIRECT_URI)
@@ -92,7 +101,8 @@ def client(rt: Runtime, provider: FakeProvider) -> Callable[..., Client]:
             "provider_kind": kind,
             "client_id": provider.client_id,
             "client_secret": provider.client_secret,
+            "options": {},
         }
-        return Client(rt, ProviderConfig(**(values | stored)), provider)
+        return Client(rt, Provider(**(values | stored)), provider)
 
     return register

@@ -1,18 +1,15 @@
 """GitHub, Google, Microsoft and QQ, with answers shaped as theirs."""
 
-from dataclasses import astuple, replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from app.external_auth import drivers
-from app.external_auth.drivers import issuers
-from app.external_auth.drivers.driver import ExternalProfile, ProviderConfig
-from app.external_auth.drivers.issuers import TenantIssuer
+from app.external_auth.drivers import openid
+from app.external_auth.drivers.driver import ExternalProfile
 from app.external_auth.drivers.oauth2 import GithubDriver, QQDriver
 from app.external_auth.errors import DiscoveryFailed, ProviderRejected
-from app.external_auth.models import ProviderKind
-from tests.external_auth.drivers.conftest import REDIRECT_URI, Client
+from app.external_auth.models import Provider, ProviderKind
+from tests.external_auth.drivers.conftest import REDIRECT_URI, Client, driver_of
 from tests.support.fake_provider import REMOVED, FakeProvider, Reply, Request
 
 TENANT = "72f988bf-86f1-41af-91ab-2d7cd011db47"
@@ -143,13 +140,12 @@ def at_qq(client, provider: FakeProvider) -> Client:
 @pytest.mark.parametrize(
     ("kind", "url", "scope"),
     [
-        (ProviderKind.GITHUB, GithubDriver.fixed_endpoints.authorization, "read:user user:email"),
-        (ProviderKind.QQ, QQDriver.fixed_endpoints.authorization, "get_user_info"),
+        (ProviderKind.GITHUB, GithubDriver.fixed_endpoints[0], "read:user user:email"),
+        (ProviderKind.QQ, QQDriver.fixed_endpoints[0], "get_user_info"),
     ],
 )
 def test_a_provider_without_addresses_uses_the_fixed_ones(rt, kind, url, scope):
-    provider = ProviderConfig(1, "main", kind, "client", "secret")
-    authorization = drivers.of(rt, provider).authorize(REDIRECT_URI)
+    authorization = bare(rt, kind).authorize(REDIRECT_URI)
     query = parse_qs(urlsplit(authorization.url).query)
     assert authorization.url.startswith(f"{url}?")
     assert query["scope"] == [scope]
@@ -160,21 +156,24 @@ def test_a_provider_without_addresses_uses_the_fixed_ones(rt, kind, url, scope):
     assert len(authorization.state) == 39
 
 
-def test_the_fixed_addresses_are_the_documented_ones():
-    assert astuple(GithubDriver.fixed_endpoints) == (
+def bare(rt, kind=ProviderKind.MICROSOFT):
+    """Return the driver of a provider with nothing but a client id."""
+    return driver_of(rt, Provider(provider_kind=kind, key="main", client_id="client", options={}))
+
+
+def test_the_fixed_addresses_are_the_documented_ones(rt):
+    assert GithubDriver.fixed_endpoints == (
         "https://github.com/login/oauth/authorize",
         "https://github.com/login/oauth/access_token",
         "https://api.github.com/user",
     )
-    assert astuple(QQDriver.fixed_endpoints) == (
+    assert QQDriver.fixed_endpoints == (
         "https://graph.qq.com/oauth2.0/authorize",
         "https://graph.qq.com/oauth2.0/token",
         "https://graph.qq.com/user/get_user_info",
     )
-    assert issuers.GOOGLE == "https://accounts.google.com"
-    assert TenantIssuer.of(issuers.MICROSOFT, "common").url == (
-        "https://login.microsoftonline.com/common/v2.0"
-    )
+    assert openid.GOOGLE == "https://accounts.google.com"
+    assert bare(rt).issuer == "https://login.microsoftonline.com/common/v2.0"
 
 
 @pytest.mark.parametrize(
@@ -183,23 +182,25 @@ def test_the_fixed_addresses_are_the_documented_ones():
         (
             ProviderKind.GITHUB,
             None,
-            GithubDriver.fixed_endpoints.userinfo,
+            GithubDriver.fixed_endpoints[2],
             ["github_endpoints", "verified_primary_email"],
         ),
         (
             ProviderKind.QQ,
             "qq:client",
-            QQDriver.fixed_endpoints.userinfo,
+            QQDriver.fixed_endpoints[2],
             ["qq_endpoints", "qq_openid"],
         ),
     ],
 )
 def test_a_test_of_fixed_addresses_asks_nobody(rt, kind, issuer, userinfo, checks):
-    result = drivers.of(rt, ProviderConfig(1, "main", kind, "client")).test()
-    assert result.issuer == issuer
-    assert (result.userinfo_endpoint, result.jwks_key_count) == (userinfo, None)
-    assert [check.name for check in result.checks] == checks
-    assert all(check.success for check in result.checks)
+    result = driver_of(
+        rt, Provider(provider_kind=kind, key="main", client_id="client", options={})
+    ).test()
+    assert result["issuer"] == issuer
+    assert (result["userinfo_endpoint"], result["jwks_key_count"]) == (userinfo, None)
+    assert [check["name"] for check in result["checks"]] == checks
+    assert all(check["success"] for check in result["checks"])
 
 
 # --- whose people they are -----------------------------------------------------------------------
@@ -353,7 +354,9 @@ def test_google_and_microsoft_are_asked_at_their_own_addresses(rt):
     rt.http_client._resolve = resolve
     for kind in (ProviderKind.GOOGLE, ProviderKind.MICROSOFT):
         with pytest.raises(DiscoveryFailed):
-            drivers.of(rt, ProviderConfig(1, "main", kind, "client")).authorize(REDIRECT_URI)
+            driver_of(
+                rt, Provider(provider_kind=kind, key="main", client_id="client", options={})
+            ).authorize(REDIRECT_URI)
     assert asked == ["accounts.google.com:443", "login.microsoftonline.com:443"]
 
 
@@ -377,7 +380,7 @@ def test_a_text_about_verification_is_nothing_to_microsoft(at_microsoft: Client)
     ("tenant", "documented", "signed_by", "is_believed"),
     [
         ("common", "{tenantid}", TENANT, True),
-        ("common", "{tenantid}", issuers.CONSUMERS, True),
+        ("common", "{tenantid}", openid.CONSUMERS, True),
         ("common", "common", TENANT, True),
         ("common", TENANT, TENANT, True),
         ("common", "{tenantid}", "common", False),
@@ -385,9 +388,9 @@ def test_a_text_about_verification_is_nothing_to_microsoft(at_microsoft: Client)
         ("common", "{tenantid}", TENANT.upper(), False),
         ("common", "{tenantid}", f"{TENANT}/x", False),
         ("organizations", "{tenantid}", TENANT, True),
-        ("organizations", "{tenantid}", issuers.CONSUMERS, False),
-        ("consumers", issuers.CONSUMERS, issuers.CONSUMERS, True),
-        ("consumers", issuers.CONSUMERS, TENANT, False),
+        ("organizations", "{tenantid}", openid.CONSUMERS, False),
+        ("consumers", openid.CONSUMERS, openid.CONSUMERS, True),
+        ("consumers", openid.CONSUMERS, TENANT, False),
         (TENANT, TENANT, TENANT, True),
         (TENANT, TENANT, OTHER_TENANT, False),
     ],
@@ -410,7 +413,7 @@ def test_which_tenant_may_sign(
     [
         (TENANT, "{tenantid}"),
         (TENANT, OTHER_TENANT),
-        ("organizations", issuers.CONSUMERS),
+        ("organizations", openid.CONSUMERS),
         ("consumers", TENANT),
         ("common", "organizations"),
     ],
@@ -435,11 +438,11 @@ def test_which_tenant_may_stand_in_the_document(client, provider, tenant, docume
         "https://login.microsoftonline.com/v2.0",
     ],
 )
-def test_names_that_are_no_tenant_of_microsoft(name: str):
-    issuer = TenantIssuer.of(issuers.MICROSOFT, "common")
-    assert not issuer.accepts_token_issuer(name, issuer.url)
-    assert issuer.accepts_token_issuer(
-        f"https://login.microsoftonline.com/{TENANT}/v2.0", issuer.url
+def test_names_that_are_no_tenant_of_microsoft(rt, name: str):
+    driver = bare(rt)
+    assert not driver.accepts_token_issuer(name, driver.issuer)
+    assert driver.accepts_token_issuer(
+        f"https://login.microsoftonline.com/{TENANT}/v2.0", driver.issuer
     )
 
 
@@ -458,11 +461,10 @@ def test_a_stored_issuer_that_is_no_tenant_is_taken_to_the_letter(client, provid
     assert registered.sign_in().namespace == provider.issuer
 
 
-def test_a_tenant_wins_over_a_stored_issuer(provider: FakeProvider):
-    config = ProviderConfig(
-        1, "main", ProviderKind.MICROSOFT, "c", issuer_url=provider.issuer, tenant="consumers"
-    )
-    assert issuers.issuer_of(config).url == "https://login.microsoftonline.com/consumers/v2.0"
+def test_a_tenant_wins_over_a_stored_issuer(client, provider: FakeProvider):
+    options = {"microsoft": {"tenant": "consumers"}}
+    registered = client(ProviderKind.MICROSOFT, issuer_url=provider.issuer, options=options)
+    assert registered.driver.issuer == "https://login.microsoftonline.com/consumers/v2.0"
 
 
 def test_the_issuer_of_a_callback_may_be_the_concrete_tenant(at_microsoft: Client):
@@ -510,7 +512,7 @@ def test_qq_is_asked_by_get_and_for_json(at_qq: Client):
 
 
 def test_a_public_client_of_qq_has_no_secret_to_show(at_qq: Client):
-    replace(at_qq, config=replace(at_qq.config, client_secret=None)).sign_in()
+    at_qq.but(client_secret=None).sign_in()
     [token] = at_qq.provider.seen("/token")
     assert "client_secret" not in token.query
 
