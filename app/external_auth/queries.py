@@ -96,56 +96,20 @@ def find_pending(session: Session, flow_token_digest: str) -> PendingIdentity | 
     return session.scalar(select(PendingIdentity).filter_by(flow_token_digest=flow_token_digest))
 
 
-def find_by_mail_token(session: Session, digest: str) -> PendingIdentity | None:
+def find_pending_by_mail(session: Session, digest: str) -> PendingIdentity | None:
     """Return the pending identity with this mailed token, even if consumed or expired, or None."""
     return session.scalar(select(PendingIdentity).filter_by(verification_token_digest=digest))
 
 
-def record_mail_request(
-    session: Session,
-    pending: PendingIdentity,
-    token_digest: str,
-    address: str,
-    now: datetime,
-    *,
-    owner_session_version: int,
-) -> bool:
-    """Record the only mail of a pending identity; of concurrent calls exactly one gets True."""
-    open_one = _is_open(pending, now), PendingIdentity.email_requested_at.is_(None)
-    noted = (
-        update(PendingIdentity)
-        .where(*open_one)
-        .values(
-            target_email=address,
-            verification_token_digest=token_digest,
-            email_requested_at=now,
-            owner_session_version=owner_session_version,
-        )
-    )
-    return bulk.change(session, noted) == 1
+def lock_pending(session: Session, pending_id: int) -> PendingIdentity | None:
+    """Return a pending identity as it is now, locked until the transaction ends, or None.
 
-
-def consume(session: Session, pending: PendingIdentity, now: datetime) -> bool:
-    """Consume a pending identity; of concurrent calls exactly one gets True."""
-    statement = update(PendingIdentity).where(_is_open(pending, now)).values(consumed_at=now)
-    return bulk.change(session, statement) == 1
-
-
-def reopen(session: Session, pending: PendingIdentity, consumed_at: datetime) -> None:
-    """Undo the `consume` made at `consumed_at`, after the step that it was for has failed."""
-    mine = PendingIdentity.id == pending.id, PendingIdentity.consumed_at == consumed_at
-    bulk.change(session, update(PendingIdentity).where(*mine).values(consumed_at=None))
+    Locked after its identity and its provider: whoever deletes a provider takes them in that order.
+    """
+    return session.get(PendingIdentity, pending_id, populate_existing=True, with_for_update=True)
 
 
 def delete_expired(session: Session, before: datetime, most: int) -> int:
     """Delete up to `most` pending identities that expired before `before`; return how many."""
     expired = select(PendingIdentity.id).where(PendingIdentity.expires_at < before).limit(most)
     return bulk.change(session, delete(PendingIdentity).where(PendingIdentity.id.in_(expired)))
-
-
-def _is_open(pending: PendingIdentity, now: datetime) -> ColumnElement[bool]:
-    return (
-        (PendingIdentity.id == pending.id)
-        & PendingIdentity.consumed_at.is_(None)
-        & (PendingIdentity.expires_at > now)
-    )

@@ -31,7 +31,6 @@ from app.external_auth.sign_in.pending import MailLinkFailure
 from app.external_auth.sign_in.service import (
     PREFIX,
     UNIFIED_CALLBACK,
-    CallbackRequest,
     EmailRequired,
     SignInResult,
     StartedSignIn,
@@ -244,14 +243,10 @@ def _finish_callback(
     rt, state = runtime(), returned["state"]
     if state and request.method != "HEAD":
         _set_binding(state, "", 0)
-    callback_request = CallbackRequest(
-        state=state,
-        binding=request.cookies.get(_cookie_name(state)) if state else None,
-        code=returned["code"],
-        error=returned["error"],
-        issuer=returned["iss"],
+    binding = request.cookies.get(_cookie_name(state)) if state else None
+    return _redirect_to_outcome(
+        lambda: service.finish(rt, returned, binding, client(), route=route)
     )
-    return _redirect_to_outcome(lambda: service.finish(rt, callback_request, client(), route=route))
 
 
 def _redirect_to_outcome(finish: Callable[[], SignInResult | MailLinkFailure]) -> Response:

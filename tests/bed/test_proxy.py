@@ -16,7 +16,7 @@ import pytest
 from app.core.tokens import digest, random_hex, random_token
 from app.events import messages as events
 from app.events.messages import Audience, Kind, StorageEvent
-from app.external_auth.queries import find_pending, record_mail_request
+from app.external_auth.queries import find_pending
 from app.web.cors import EXPOSED_HEADERS
 from deploy.bed.proxy import Proxy, find_nginx
 from tests.support import servers
@@ -226,10 +226,8 @@ def test_the_longest_way_back_from_a_provider_passes(bed, user):
     flow_token = wait_for_account(bed.rt, add_provider(bed.rt), path=path)
     with bed.rt.transaction() as session:
         waiting = find_pending(session, digest(flow_token))
-        now = bed.rt.clock.now()
-        record_mail_request(
-            session, waiting, digest(token), user.email, now, owner_session_version=1
-        )
+        waiting.target_email, waiting.email_requested_at = user.email, bed.rt.clock.now()
+        waiting.verification_token_digest, waiting.owner_session_version = digest(token), 1
     with bed.client() as client:
         answer = client.get(f"/auth/external-auth/email-verification/confirm?token={token}")
         assert answer.status == 302

@@ -32,19 +32,6 @@ MAX_SCOPES_BYTES = 2048
 _DOMAIN = re.compile(r"[a-z0-9.-]+")
 
 
-def _is_address(text: str) -> bool:
-    if "#" in text or "\\" in text or not text.isascii() or any(map(str.isspace, text)):
-        return False
-    try:
-        parts = urlsplit(text)
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        return False
-    if not host or "@" in parts.netloc:
-        return False
-    return parts.scheme == "https" or (parts.scheme == "http" and is_loopback_name(host))
-
-
 def _tenant_options(tenant: str | None) -> dict[str, Any]:
     return {"microsoft": {"tenant": tenant}} if tenant else {}
 
@@ -77,6 +64,10 @@ class Line(Secret):
         settings.setdefault("error_messages", {"required": "must not be empty"})
         super().__init__(max_bytes, **settings)
 
+    def _validate(self, value: Any) -> None:
+        if value is not None:
+            super()._validate(value)
+
     def _serialize(self, value: Any, *_: Any, **__: Any) -> Any:
         return value
 
@@ -89,36 +80,41 @@ class Line(Secret):
         return text
 
 
-class Address(Line):
-    """An https URL, or an http one of a loopback host."""
+def _https_address(text: str) -> None:
+    """Refuse what is neither an https URL nor an http one of a loopback host."""
+    problem = ValidationError("must be an https address without fragment")
+    if "#" in text or "\\" in text or not text.isascii() or any(map(str.isspace, text)):
+        raise problem
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise problem from None
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_loopback_name(host or ""))
+    if not host or "@" in parts.netloc or not is_safe:
+        raise problem
 
-    def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:
-        text = super()._deserialize(value)
-        if text is not None and not _is_address(text):
-            raise ValidationError("must be an https address without fragment")
-        return text
+
+def _icon_address(text: str) -> None:
+    """Refuse what is neither a path of this site nor such a URL."""
+    if not text.startswith("/"):
+        _https_address(text)
+    elif text.startswith("//") or any(c.isspace() or c in "#\\" for c in text):
+        raise ValidationError("must be a path of this site or an https address")
 
 
-class Issuer(Address):
+def _issuer_address(text: str) -> None:
+    _https_address(text)
+    if "?" in text:
+        raise ValidationError("must not have a query")
+
+
+class Issuer(Line):
     """The URL of an issuer, without a slash at its end."""
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:
         text = super()._deserialize(value)
-        if "?" in (text or ""):
-            raise ValidationError("must not have a query")
         return text and text.rstrip("/")
-
-
-class Icon(Address):
-    """The URL of an image, or its path on this site."""
-
-    def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:
-        text = value.strip()
-        if not text.startswith("/"):
-            return super()._deserialize(value)
-        if text.startswith("//") or any(c.isspace() or c in "#\\" for c in text):
-            raise ValidationError("must be a path of this site or an https address")
-        return Line._deserialize(self, text)
 
 
 class Absent(fields.Field[Any]):
@@ -188,9 +184,13 @@ def _claim() -> Line:
     return Line(128, load_default=None)
 
 
-def _required(field: type[Address], max_bytes: int, kind: ProviderKind) -> Address:
+def _required(kind: ProviderKind) -> dict[str, Any]:
     told = {"required": f"must not be empty for the kind {kind}"}
-    return field(max_bytes, required=True, error_messages=told)
+    return {"required": True, "error_messages": told}
+
+
+def _url(kind: ProviderKind) -> Line:
+    return Line(2048, validate=_https_address, **_required(kind))
 
 
 class ProviderSchema(Schema):
@@ -220,7 +220,7 @@ class ProviderSchema(Schema):
     provider_kind = Word(ProviderKind, dump_only=True)
     protocol = fields.String(dump_only=True, dump_default="oidc")
     display_name = Line(128, required=True)
-    icon_url = Icon(2048, load_default=None)
+    icon_url = Line(2048, load_default=None, validate=_icon_address)
     options: fields.Field[Any] = fields.Dict(dump_only=True)
     tenant: fields.Field[Any] = Absent(attribute="options", load_default={}, load_only=True)
     issuer_url: fields.Field[Any] = Absent(load_default=None)
@@ -295,7 +295,7 @@ class OidcSchema(ProviderSchema):
     kind = ProviderKind.OIDC
     title = "OpenID Connect"
     description = "Any OpenID Connect provider: discovery, PKCE, nonce and ID token."
-    issuer_url = _required(Issuer, 512, kind)
+    issuer_url = Issuer(512, validate=_issuer_address, **_required(kind))
 
 
 class GoogleSchema(ProviderSchema):
@@ -338,10 +338,10 @@ class GenericOAuth2Schema(OAuth2Schema):
     kind = ProviderKind.GENERIC_OAUTH2
     title = "Generic OAuth2"
     description = "Any OAuth 2 provider: endpoints by hand, PKCE, claims of its user info."
-    issuer_url = Issuer(512, load_default=None)
-    authorization_url = _required(Address, 2048, kind)
-    token_url = _required(Address, 2048, kind)
-    userinfo_url = _required(Address, 2048, kind)
+    issuer_url = Issuer(512, load_default=None, validate=_issuer_address)
+    authorization_url = _url(kind)
+    token_url = _url(kind)
+    userinfo_url = _url(kind)
 
 
 class GithubSchema(OAuth2Schema):

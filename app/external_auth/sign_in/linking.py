@@ -168,16 +168,23 @@ def link(
         # The same subject of this provider was linked concurrently, in another namespace.
         raise LinkConflict from None
     resolved = ResolvedSignIn(account, arrival, is_new_link=True, is_new_account=is_new_account)
+    _tell(rt, session, resolved)
+    return resolved
+
+
+def _tell(rt: Runtime, session: Session, resolved: ResolvedSignIn) -> None:
+    """Record a new link, and tell the owner of an account that was there before."""
+    account, provider = resolved.account, resolved.arrival.provider
     event = Event(
         Action.USER_EXTERNAL_AUTH_LINK,
         EntityType.EXTERNAL_AUTH_IDENTITY,
-        client=arrival.client,
+        client=resolved.arrival.client,
         user_id=account.id,
         entity_name=provider.key,
         details=resolved.details,
     )
     audit.record(rt, session, event)
-    if not is_new_account:
+    if not resolved.is_new_account:
         # The mail names the provider but nothing of the identity: whoever took over a session must
         # not be able to choose words that appear in a mail from this service.
         told = (
@@ -185,7 +192,6 @@ def link(
             "It can be used to sign in without a password."
         )
         users.notify_owner(rt, session, account, told)
-    return resolved
 
 
 def complete(

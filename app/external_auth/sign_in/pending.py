@@ -83,7 +83,8 @@ def request_verification_mail(rt: Runtime, *, flow_token: str, email: str) -> No
     token, address = _checked_token(flow_token), identifiers.email(email)
     settings = RegistrationSettings.of(rt)
     with rt.reading() as session:
-        waiting = _get_unmailed(rt, session, token)
+        waiting = _get_open(rt, session, token)
+    _require_unmailed(waiting)
     # Counted whatever the outcome, since a refusal reveals whether an address has an account.
     identity = f"{waiting.identity_namespace}\0{waiting.subject}"
     mail.limit_requested_mail(rt, "external-mails", digest(identity))
@@ -96,14 +97,13 @@ def request_verification_mail(rt: Runtime, *, flow_token: str, email: str) -> No
     mail_token, now = tokens.PREFIX + random_token(), rt.clock.now()
     with rt.transaction() as session:
         # Check everything again in the transaction: it may have changed meanwhile.
-        waiting = _get_unmailed(rt, session, token)
         provider = _lock_identity(session, waiting)
+        waiting = _locked(session, waiting, now)
+        _require_unmailed(waiting)
         owner = _require_signing_in(session, provider, address, settings)
-        version = owner.session_version if owner else FIRST_SESSION_VERSION
-        if not queries.record_mail_request(
-            session, waiting, digest(mail_token), address, now, owner_session_version=version
-        ):
-            raise ContactVerificationInvalid
+        waiting.target_email, waiting.email_requested_at = address, now
+        waiting.verification_token_digest = digest(mail_token)
+        waiting.owner_session_version = owner.session_version if owner else FIRST_SESSION_VERSION
         seconds = max(1, int((waiting.expires_at - now).total_seconds()))
         mail.queue(
             rt,
@@ -138,8 +138,8 @@ def confirm_mailbox(
         with rt.transaction() as session:
             waiting = _get_mailed(session, token, now)
             arrival = Arrival(_lock_identity(session, waiting), _profile(waiting), client)
-            if not queries.consume(session, waiting, now):
-                return MailLinkFailure.INVALID
+            waiting = _locked(session, waiting, now)
+            waiting.consumed_at = now
             resolved = _resolve(rt, session, arrival, waiting, settings)
     except ContactVerificationInvalid:
         return MailLinkFailure.INVALID
@@ -203,21 +203,27 @@ def _get_open(rt: Runtime, session: Session, token: str) -> PendingIdentity:
 
     Raises: ContactVerificationInvalid if there is none, or it is consumed or expired.
     """
-    pending = queries.find_pending(session, digest(token))
-    if pending is None or pending.consumed_at or pending.expires_at <= rt.clock.now():
-        raise ContactVerificationInvalid
-    return pending
+    return _checked(queries.find_pending(session, digest(token)), rt.clock.now())
 
 
-def _get_unmailed(rt: Runtime, session: Session, token: str) -> PendingIdentity:
-    waiting = _get_open(rt, session, token)
-    if waiting.email_requested_at is not None:
+def _locked(session: Session, waiting: PendingIdentity, now: datetime) -> PendingIdentity:
+    """Return a pending identity as it is now, locked; raises what `_get_open` raises."""
+    return _checked(queries.lock_pending(session, waiting.id), now)
+
+
+def _checked(waiting: PendingIdentity | None, now: datetime) -> PendingIdentity:
+    if waiting is None or waiting.consumed_at or waiting.expires_at <= now:
         raise ContactVerificationInvalid
     return waiting
 
 
+def _require_unmailed(waiting: PendingIdentity) -> None:
+    if waiting.email_requested_at is not None:
+        raise ContactVerificationInvalid
+
+
 def _get_mailed(session: Session, token: str, now: datetime) -> PendingIdentity:
-    waiting = queries.find_by_mail_token(session, digest(token))
+    waiting = queries.find_pending_by_mail(session, digest(token))
     if waiting is None or waiting.consumed_at is not None:
         raise ContactVerificationInvalid
     if waiting.expires_at <= now:
@@ -302,8 +308,7 @@ def _link(
         if account.created_at != seen.created_at:  # SQLite reuses the ids of deleted accounts
             raise CredentialsFailed
         linking.require_verified_email(account)
-        if not queries.consume(session, waiting, now):
-            raise ContactVerificationInvalid
+        _locked(session, waiting, now).consumed_at = now
         identity = queries.find_identity(session, profile.namespace, profile.subject)
         if identity is not None and identity.user_id != account.id:
             raise PolicyDenied
@@ -324,5 +329,7 @@ def _reopened_on_failure(
         yield
     except BaseException:
         with suppress(*DATABASE_ERRORS), rt.transaction() as session:
-            queries.reopen(session, pending, consumed_at)
+            row = queries.lock_pending(session, pending.id)
+            if row is not None and row.consumed_at == consumed_at:
+                row.consumed_at = None
         raise

@@ -4,6 +4,7 @@ No transaction is open during a request to a provider.
 """
 
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -41,20 +42,6 @@ class StartedSignIn:
     state: str = field(repr=False)
     binding: str = field(repr=False)
     seconds: int
-
-
-@dataclass(frozen=True)
-class CallbackRequest:
-    """What a browser returned with; None for each value that is missing.
-
-    `binding` is the cookie that belongs to `state`. `issuer` is the parameter `iss` (RFC 9207).
-    """
-
-    state: str | None = field(repr=False)
-    binding: str | None = field(repr=False)
-    code: str | None = field(repr=False)
-    error: str | None
-    issuer: str | None
 
 
 @dataclass(frozen=True)
@@ -103,35 +90,43 @@ def start(
 
 
 def finish(
-    rt: Runtime, request: CallbackRequest, client: Client, *, route: tuple[str, str] | None = None
+    rt: Runtime,
+    returned: Mapping[str, str | None],
+    binding: str | None,
+    client: Client,
+    *,
+    route: tuple[str, str] | None = None,
 ) -> SignInResult:
     """Complete the sign-in of a browser that has returned from its provider.
 
+    `returned` are the parameters of the callback, `binding` is the cookie of its state.
     `route` is kind and provider from the legacy route's path; None on the unified route.
     Raises: KindUnknown, which does not consume the sign-in; SignInFailed, ProviderKeyInvalid,
     ProviderDisabled, ProviderRejected, DiscoveryFailed, ProviderMisconfigured, what `resolve` and
     `complete_login` raise.
     """
     route_kind = named_kind(route[0]) if route else None
-    sign_in = _consume_sign_in(rt, request)
-    if request.error is not None or not request.code:
+    state, code = returned["state"], returned["code"]
+    sign_in = flows.consume(rt, state, binding) if state and binding else None
+    if sign_in is None or returned["error"] is not None or not code:
         raise SignInFailed
-    provider = _provider_of(rt, sign_in)
-    if route and (provider.provider_kind, provider.key) != (
-        route_kind,
-        checked_key(route[1]),
-    ):
+    with rt.reading() as session:
+        provider = queries.find_provider(session, sign_in.provider_id)
+    if provider is None or provider.created_at.isoformat() != sign_in.provider_created_at:
+        raise SignInFailed
+    named = (provider.provider_kind, provider.key)
+    if route and named != (route_kind, checked_key(route[1])):
         raise SignInFailed
     if not provider.enabled:
         raise ProviderDisabled
-    if not flows.claim_code(rt, request.code, provider.id):
+    if not flows.claim_code(rt, code, provider.id):
         raise SignInFailed
     callback = Callback(
-        code=request.code,
+        code=code,
         redirect_uri=sign_in.redirect_uri,
         nonce=sign_in.nonce,
         pkce_verifier=sign_in.pkce_verifier,
-        issuer=request.issuer,
+        issuer=returned["iss"],
     )
     profile = driver_of(rt, provider).identify(callback)
     settings, path = RegistrationSettings.of(rt), sign_in.return_path
@@ -182,20 +177,3 @@ def _callback_path(rt: Runtime, provider: Provider) -> str:
     if rt.config.external_auth_legacy_callback:
         return f"{PREFIX}/{provider.provider_kind}/{provider.key}/callback"
     return UNIFIED_CALLBACK
-
-
-def _consume_sign_in(rt: Runtime, request: CallbackRequest) -> SignIn:
-    if not request.state or not request.binding:
-        raise SignInFailed
-    sign_in = flows.consume(rt, request.state, request.binding)
-    if sign_in is None:
-        raise SignInFailed
-    return sign_in
-
-
-def _provider_of(rt: Runtime, sign_in: SignIn) -> Provider:
-    with rt.reading() as session:
-        provider = queries.find_provider(session, sign_in.provider_id)
-    if provider is None or provider.created_at.isoformat() != sign_in.provider_created_at:
-        raise SignInFailed
-    return provider
