@@ -3,6 +3,7 @@
 from app.contact_verification.errors import ContactVerificationInvalid
 from app.core.access import AccountDisabled
 from app.core.errors import (
+    AppError,
     BadRequest,
     Conflict,
     ErrorCode,
@@ -122,46 +123,34 @@ class LastProvider(Forbidden):
     message = "Passwords and passkeys are switched off, so the last provider must stay enabled."
 
 
-class ProviderRejected(Unauthenticated):
-    """The provider refused, did not answer, or answered what cannot be believed.
+class ProviderFailed(AppError):
+    """A provider cannot be used.
 
-    `reason` has no secrets; it is written to the log, but never shown to the browser.
+    `reason` has no secrets; it is for the log and for the administrator who tests the provider.
     """
+
+    def __init__(self, reason: str, *, is_reason_public: bool = False) -> None:
+        super().__init__(f"{self.message[:-1]}: {reason}." if is_reason_public else None)
+        self.reason = reason
+
+
+class ProviderRejected(ProviderFailed, Unauthenticated):
+    """The provider refused, did not answer, or answered what cannot be believed."""
 
     code = ErrorCode.AUTH_CREDENTIALS_FAILED
     message = "The external sign-in failed."
 
-    def __init__(self, reason: str = "it refused") -> None:
-        super().__init__()
-        self.reason = reason
 
-
-class DiscoveryFailed(BadRequest):
-    """The provider does not describe itself as it must.
-
-    `reason` is for the log and for the administrator who tests the provider.
-    """
+class DiscoveryFailed(ProviderFailed, BadRequest):
+    """The provider does not describe itself as it must."""
 
     message = "OIDC discovery failed."
 
-    def __init__(self, reason: str = "no answer", *, is_reason_public: bool = False) -> None:
-        super().__init__(f"OIDC discovery failed: {reason}." if is_reason_public else None)
-        self.reason = reason
 
-
-class ProviderMisconfigured(Misconfigured):
-    """The stored provider lacks what its kind needs.
-
-    `reason` is for the log and for the administrator who tests the provider.
-    """
+class ProviderMisconfigured(ProviderFailed, Misconfigured):
+    """The stored provider lacks what its kind needs."""
 
     message = "The external provider is not configured completely."
-
-    def __init__(
-        self, reason: str = "something is missing", *, is_reason_public: bool = False
-    ) -> None:
-        super().__init__(f"{self.message[:-1]}: {reason}." if is_reason_public else None)
-        self.reason = reason
 
 
 START = (

@@ -1,6 +1,6 @@
 """The tables of external sign-in.
 
-Sign-ins in progress are not here: they live minutes and are in Redis (`sign_in/flows.py`).
+Sign-ins in progress are not here: they live minutes and are in Redis (`sign_in/service.py`).
 """
 
 import json

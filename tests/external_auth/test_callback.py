@@ -10,9 +10,9 @@ from redis.exceptions import ConnectionError as RedisGone
 from sqlalchemy.exc import OperationalError
 
 from app.core.config import Bucket
-from app.core.http_client import HttpClient, Limits
+from app.core.http_client import HttpClient
 from app.external_auth.models import Identity
-from app.external_auth.sign_in import flows, resolution
+from app.external_auth.sign_in import resolution, service
 from app.sessions.models import LoginSession
 from app.users.models import User
 from tests.support.api import ApiClient
@@ -34,7 +34,7 @@ from tests.support.external import (
 )
 from tests.support.factories import audit_rows, change_user, configure, count, make_user
 from tests.support.fake_provider import DISCOVERY, PERSON, SUBJECT, FakeProvider
-from tests.support.provider_faults import FAULTS, SLOW_FAULTS
+from tests.support.provider_faults import FAULTS
 
 REFUSED = "auth.credentials_failed"
 LEGACY = "/auth/external-auth/oidc/corp/callback"
@@ -292,15 +292,6 @@ def test_a_wrong_answer_leaves_no_account_and_no_session(rt, api, jane, fake, co
     fails(come_back(api, parameters), REFUSED)
 
 
-@pytest.mark.parametrize("fault", SLOW_FAULTS)
-def test_a_slow_answer_is_not_waited_for(rt, api, jane, fake, fault):
-    parameters = fake.sign_in(start(api).url)
-    SLOW_FAULTS[fault](fake)
-    rt.http_client.limits = Limits(seconds=0.6)
-    fails(come_back(api, parameters), REFUSED)
-    assert count(rt, LoginSession) == 0
-
-
 def test_nothing_of_the_database_is_held_while_the_provider_is_asked(make_app, rt, jane, fake):
     """A slow provider must cost its own users time, and nobody else."""
     app = make_app(database_pool=1, http_client=HttpClient(allow_loopback=True))
@@ -520,8 +511,8 @@ def test_a_code_that_was_sent_to_nobody_is_still_good(rt, api, jane, fake):
 
 @pytest.mark.parametrize(("code", "is_taken"), [("x" * 15, True), ("x" * 16, False)])
 def test_a_code_of_few_characters_can_come_from_two_providers_by_chance(rt, code, is_taken):
-    assert [flows.claim_code(rt, code, provider_id) for provider_id in (1, 1)] == [True, True]
-    assert flows.claim_code(rt, code, 2) is is_taken
+    assert [service.claim_code(rt, code, provider_id) for provider_id in (1, 1)] == [True, True]
+    assert service.claim_code(rt, code, 2) is is_taken
 
 
 @pytest.mark.parametrize("code", ["\x00", "a\nb", "é", "\u212a"])

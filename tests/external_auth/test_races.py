@@ -265,7 +265,7 @@ def test_the_last_provider_and_the_last_built_in_way_do_not_go_together(rt):
         told = run_concurrently(
             [
                 lambda: attempt(lambda: configure(rt, auth_password_login_enabled=False)),
-                lambda: attempt(lambda: providers.set_enabled(rt, "corp", enabled=False)),
+                lambda: attempt(lambda: providers.update(rt, "corp", enabled=False)),
             ]
         )
         assert sorted(told) in (["bad_request", "success"], ["forbidden", "success"])

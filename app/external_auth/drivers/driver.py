@@ -29,7 +29,7 @@ from app.core import tokens
 from app.core.http_client import Refused
 from app.core.runtime import Runtime
 from app.core.texts import one_line
-from app.external_auth.errors import DiscoveryFailed, ProviderMisconfigured, ProviderRejected
+from app.external_auth.errors import ProviderFailed, ProviderRejected
 from app.external_auth.models import Provider
 
 P = ParamSpec("P")
@@ -151,7 +151,7 @@ def reported(method: Callable[Concatenate[D, P], T]) -> Callable[Concatenate[D, 
             rejected = ProviderRejected(transport_reason(error))
             report(driver.provider, rejected.reason)
             raise rejected from None
-        except (ProviderRejected, DiscoveryFailed, ProviderMisconfigured) as error:
+        except ProviderFailed as error:
             report(driver.provider, error.reason)
             raise
 

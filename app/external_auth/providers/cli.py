@@ -146,14 +146,14 @@ def update(key: str, **typed: Any) -> Output:
 @click.argument("key")
 def enable(key: str) -> Output:
     """Let people sign in with a provider."""
-    return _shown(service.set_enabled(runtime(), key, enabled=True), "is enabled")
+    return _shown(service.update(runtime(), key, enabled=True), "is enabled")
 
 
 @group.command("disable")
 @click.argument("key")
 def disable(key: str) -> Output:
     """Keep people from signing in with a provider; links and sessions stay."""
-    return _shown(service.set_enabled(runtime(), key, enabled=False), "is disabled")
+    return _shown(service.update(runtime(), key, enabled=False), "is disabled")
 
 
 @group.command("test")

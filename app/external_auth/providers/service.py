@@ -115,14 +115,6 @@ def update(rt: Runtime, name: str, **typed: Any) -> Provider:
     return _change(rt, name, change, Action.ADMIN_UPDATE_EXTERNAL_AUTH_PROVIDER)
 
 
-def set_enabled(rt: Runtime, name: str, *, enabled: bool) -> Provider:
-    """Enable or disable sign-ins with a provider; links stay.
-
-    Raises: what `update` raises.
-    """
-    return update(rt, name, enabled=enabled)
-
-
 def remove(rt: Runtime, name: str) -> Provider:
     """Delete a provider with its links and pending identities; the accounts stay.
 

@@ -1,15 +1,24 @@
 """Use cases of a sign-in by a provider: sending the browser there, and its return.
 
-No transaction is open during a request to a provider.
+No transaction is open during a request to a provider. In between, for minutes, a sign-in is in
+Redis, bound to the browser that began it: its key combines the digests of `state` and of the secret
+in that browser's cookie, so a single GETDEL consumes it, once, for whoever presents both, and
+nobody else can even name the key (RFC 9700, section 4.7). The stored value, with the nonce and the
+PKCE verifier in it, is encrypted and bound to that key.
 """
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 
+from app.core import flow_store
 from app.core.client import Client
 from app.core.runtime import Runtime
+from app.core.secret_box import SecretUnreadable
+from app.core.tokens import digest, random_token
 from app.external_auth import queries
 from app.external_auth.drivers.driver import Callback
 from app.external_auth.errors import (
@@ -21,8 +30,7 @@ from app.external_auth.errors import (
 )
 from app.external_auth.models import Provider
 from app.external_auth.providers.service import checked_key, driver_of, named_kind
-from app.external_auth.sign_in import flows, linking, pending, resolution
-from app.external_auth.sign_in.flows import SignIn
+from app.external_auth.sign_in import linking, pending, resolution
 from app.external_auth.sign_in.linking import Arrival
 from app.external_auth.sign_in.resolution import RegistrationSettings
 from app.login.completion import LoginOutcome, MfaRequired
@@ -32,6 +40,14 @@ from app.web import site
 PREFIX = "/api/v1/auth/external-auth"
 UNIFIED_CALLBACK = f"{PREFIX}/callback"
 MAX_PATH_BYTES = 2048
+# Longer than any code is valid; RFC 6749 §4.1.2 recommends ten minutes at most.
+CODE_TRACKING_TTL = timedelta(hours=1)
+
+# Shorter codes may collide between providers by chance; none so short is meant to be secret.
+MIN_TRACKED_CODE_LENGTH = 16
+
+# RFC 6749, appendix A.11.
+_CODE = re.compile(r"[\x20-\x7e]+")
 
 
 @dataclass(frozen=True)
@@ -42,6 +58,21 @@ class StartedSignIn:
     state: str = field(repr=False)
     binding: str = field(repr=False)
     seconds: int
+
+
+@dataclass(frozen=True)
+class SignIn:
+    """The state of a sign-in while the browser is at the provider.
+
+    `provider_created_at` distinguishes the provider from a later one that reuses its id.
+    """
+
+    provider_id: int
+    provider_created_at: str
+    redirect_uri: str
+    return_path: str
+    nonce: str | None = field(repr=False)
+    pkce_verifier: str = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -85,7 +116,7 @@ def start(
         pkce_verifier=authorization.pkce_verifier,
     )
     state = authorization.state
-    binding = flows.open_sign_in(rt, state, sign_in, timedelta(seconds=seconds))
+    binding = open_sign_in(rt, state, sign_in, timedelta(seconds=seconds))
     return StartedSignIn(authorization.url, state, binding, seconds)
 
 
@@ -107,7 +138,7 @@ def finish(
     """
     route_kind = named_kind(route[0]) if route else None
     state, code = returned["state"], returned["code"]
-    sign_in = flows.consume(rt, state, binding) if state and binding else None
+    sign_in = consume(rt, state, binding) if state and binding else None
     if sign_in is None or returned["error"] is not None or not code:
         raise SignInFailed
     with rt.reading() as session:
@@ -119,7 +150,7 @@ def finish(
         raise SignInFailed
     if not provider.enabled:
         raise ProviderDisabled
-    if not flows.claim_code(rt, code, provider.id):
+    if not claim_code(rt, code, provider.id):
         raise SignInFailed
     callback = Callback(
         code=code,
@@ -177,3 +208,52 @@ def _callback_path(rt: Runtime, provider: Provider) -> str:
     if rt.config.external_auth_legacy_callback:
         return f"{PREFIX}/{provider.provider_kind}/{provider.key}/callback"
     return UNIFIED_CALLBACK
+
+
+def open_sign_in(rt: Runtime, state: str, sign_in: SignIn, life: timedelta) -> str:
+    """Store a sign-in; return the secret for the browser's cookie.
+
+    Raises: RedisError.
+    """
+    binding = random_token()
+    key = _key(state, binding)
+    flow_store.put_once(rt, key, vars(sign_in), life, seal=partial(rt.secret_box.seal, row=key))
+    return binding
+
+
+def consume(rt: Runtime, state: str, binding: str) -> SignIn | None:
+    """Return and delete the sign-in with this state and browser secret; None if there is none.
+
+    Of concurrent calls exactly one gets it. Raises: RedisError.
+    """
+    key = _key(state, binding)
+    try:
+        stored = flow_store.take_once(rt, key, unseal=partial(rt.secret_box.open, row=key))
+    except SecretUnreadable:
+        return None  # its encryption key was removed from the keyring meanwhile
+    return None if stored is None else SignIn(**stored)
+
+
+def claim_code(rt: Runtime, code: str, provider_id: int) -> bool:
+    """Return whether the code is well-formed and was not presented for another provider before.
+
+    A malicious provider can redirect its users to an honest one and so obtain the honest one's
+    codes from this service (mix-up attack, RFC 9700, section 4.4). Where the honest one's callback
+    names no issuer, this check makes such codes unusable here.
+    Of concurrent calls only those for one and the same provider get True. Raises: RedisError.
+    """
+    if not _CODE.fullmatch(code):
+        return False
+    if len(code) < MIN_TRACKED_CODE_LENGTH:
+        return True
+    # A provider whose database ignores case and trailing space would accept every spelling.
+    key = f"gatehouse:external-code:{digest(code.strip().lower())}"
+    mine = str(provider_id)
+    is_new = rt.redis.breaker.call(
+        lambda redis: redis.set(key, mine, nx=True, ex=CODE_TRACKING_TTL)
+    )
+    return bool(is_new) or rt.redis.breaker.call(lambda redis: redis.get(key)) == mine
+
+
+def _key(state: str, binding: str) -> str:
+    return f"gatehouse:external-sign-in:{digest(state)}:{digest(binding)}"

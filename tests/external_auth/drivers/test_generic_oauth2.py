@@ -8,9 +8,9 @@ from app.core.texts import origin_of
 from app.external_auth.drivers.driver import ExternalProfile
 from app.external_auth.errors import ProviderMisconfigured, ProviderRejected
 from app.external_auth.models import ProviderKind
-from tests.external_auth.drivers.conftest import IMPATIENT, Client
+from tests.external_auth.drivers.conftest import Client
 from tests.support.fake_provider import PERSON, SUBJECT, FakeProvider
-from tests.support.provider_faults import FAULTS, SLOW_FAULTS
+from tests.support.provider_faults import FAULTS
 
 
 @pytest.fixture
@@ -263,20 +263,6 @@ def test_whatever_is_wrong_with_the_token_nobody_is_signed_in(generic: Client, f
     with pytest.raises(ProviderRejected):
         generic.identify(callback)
     assert generic.provider.seen("/userinfo") == []
-
-
-@pytest.mark.parametrize("fault", SLOW_FAULTS)
-def test_a_slow_answer_ends_in_time(generic: Client, fault: str):
-    callback = generic.callback(generic.authorize())
-    SLOW_FAULTS[fault](generic.provider)
-    generic.rt.http_client.limits = IMPATIENT
-    with pytest.raises(ProviderRejected):
-        generic.identify(callback)
-
-
-def test_a_wrong_verifier_is_refused(generic: Client):
-    with pytest.raises(ProviderRejected):
-        generic.sign_in(pkce_verifier="x" * 43)
 
 
 @pytest.mark.parametrize("missing", ["authorization_url", "token_url", "userinfo_url"])
