@@ -117,18 +117,13 @@ def rotate() -> Output:
 
     Exit 1 when a stored secret cannot be read with any key.
     """
-    rotation = service.rotate_keys(runtime())
-    data = {
-        "key": _key(rotation.key, rotation.key),
-        "resealed": rotation.resealed,
-        "unreadable": rotation.unreadable,
-    }
-    resealed = pluralized(rotation.resealed, "secret was", "secrets were")
-    text = f"key {rotation.key.key_id} signs now; {resealed} encrypted anew"
-    if not rotation.unreadable:
-        return Output(data, text)
-    text += f", {rotation.unreadable} cannot be read with any key: see `flask doctor`"
-    return Output(data, text, exit_code=1)
+    key, resealed, unreadable = service.rotate_keys(runtime())
+    data = {"key": _key(key, key), "resealed": resealed, "unreadable": unreadable}
+    secrets = pluralized(resealed, "secret was", "secrets were")
+    text = f"key {key.key_id} signs now; {secrets} encrypted anew"
+    if unreadable:
+        text += f", {unreadable} cannot be read with any key: see `flask doctor`"
+    return Output(data, text, exit_code=1 if unreadable else 0)
 
 
 def _key(key: SecretKey, signing: SecretKey) -> dict[str, Any]:

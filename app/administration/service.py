@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -85,18 +85,6 @@ POLL_SECONDS = 30.0
 RETRY_MS = 120_000
 TRANSIENT_ERRORS = (RedisError, SQLAlchemyError, AppError)
 STOP_SECONDS = 2.0  # a batch of deletions takes less
-
-
-@dataclass(frozen=True)
-class Rotation:
-    """The key that signs and encrypts from now on, and how many values were re-encrypted.
-
-    `unreadable` counts those that were not, because no key decrypts them.
-    """
-
-    key: SecretKey
-    resealed: int
-    unreadable: int
 
 
 def create_if_missing(rt: Runtime, *, new_keys: bool = False) -> None:
@@ -217,8 +205,10 @@ def clean_up_if_due(rt: Runtime) -> bool:
     return True
 
 
-def rotate_keys(rt: Runtime) -> Rotation:
+def rotate_keys(rt: Runtime) -> tuple[SecretKey, int, int]:
     """Put a new key first and re-encrypt the stored secrets under it.
+
+    Return that key, how many values were re-encrypted, and how many no key decrypts.
 
     Keys from the environment are ordered there by the operator, so for those this only re-encrypts.
     The old key still decrypts and verifies, so an interrupted run does no harm.
@@ -245,7 +235,7 @@ def rotate_keys(rt: Runtime) -> Rotation:
     resealed = sum(outcome.changed for outcome in outcomes)
     if resealed:
         settings.announce(rt)
-    return Rotation(key, resealed, sum(outcome.unreadable for outcome in outcomes))
+    return key, resealed, sum(outcome.unreadable for outcome in outcomes)
 
 
 def key_use(rt: Runtime) -> KeyUse:

@@ -37,7 +37,6 @@ HARMLESS = {
     "Runtime.secret_box",  # objects without a repr of their own
     "FirstFactor.password",  # hides its own
     "Setting.key",  # the name of a setting
-    "Rotation.key",  # a SecretKey, which hides its own
     "Output.text",
     "Principal.token_expires_at",
     "KeyUse.secrets",  # how many of each key
