@@ -1,6 +1,5 @@
 """Use cases of addresses: redeem a mailed link, change the account's own address."""
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,8 +13,7 @@ from app.contact_verification.errors import (
     EmailUnchanged,
     NoPendingChange,
 )
-from app.contact_verification.models import Purpose
-from app.contact_verification.queries import StoredToken
+from app.contact_verification.models import ContactToken, Purpose
 from app.core.access import AccountDisabled, Principal
 from app.core.client import Client
 from app.core.errors import RateLimited
@@ -24,6 +22,7 @@ from app.core.tokens import digest
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.sessions import service as sessions
+from app.settings import keys
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
@@ -84,14 +83,14 @@ def request_change(rt: Runtime, principal: Principal, *, new_email: str, client:
     if seconds := tokens.seconds_to_wait(rt, principal.user_id, Purpose.CONTACT_CHANGE, address):
         raise RateLimited(retry_after=seconds)
     _count_mail(rt, principal.user_id, address)
-    cooldown = tokens.settings_for(rt, Purpose.CONTACT_CHANGE).cooldown
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)
         _require_changeable(account, address)
         users.reserve_address(session, address, user_id=account.id)
         if not tokens.send(rt, session, account, Purpose.CONTACT_CHANGE, address):
             # A concurrent request won the race and has just sent one.
-            raise RateLimited(retry_after=max(1, math.ceil(cooldown.total_seconds())))
+            cooldown = rt.settings.get(keys.CONTACT_COOLDOWN_SECONDS)
+            raise RateLimited(retry_after=max(1, cooldown))
         now = rt.clock.now()
         users_queries.set_columns(session, account.id, now, pending_email=address)
         details = {"new_email": address}
@@ -130,13 +129,13 @@ def _confirm(rt: Runtime, token: str, client: Client) -> ConfirmationResult:
         account = users.get(session, found.user_id)
         if account.status != Status.ACTIVE:
             raise AccountDisabled
-        if found.purpose is Purpose.REGISTER_ACTIVATION:
+        if found.purpose == Purpose.REGISTER_ACTIVATION:
             return _activate(rt, session, account, found, client)
         return _change_address(rt, session, account, found, client)
 
 
 def _activate(
-    rt: Runtime, session: Session, account: Account, found: StoredToken, client: Client
+    rt: Runtime, session: Session, account: Account, found: ContactToken, client: Client
 ) -> ConfirmationResult:
     if found.address != account.email:
         raise ContactVerificationInvalid
@@ -153,7 +152,7 @@ def _activate(
 
 
 def _change_address(
-    rt: Runtime, session: Session, account: Account, found: StoredToken, client: Client
+    rt: Runtime, session: Session, account: Account, found: ContactToken, client: Client
 ) -> ConfirmationResult:
     """Make the pending address the account's own and void every other link of the account."""
     if found.address != account.pending_email:

@@ -5,8 +5,8 @@ Invariant: the account's row is locked before any of its tokens is changed.
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import timedelta
+from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
@@ -15,11 +15,10 @@ from app.contact_verification.errors import (
     ContactVerificationExpired,
     ContactVerificationInvalid,
 )
-from app.contact_verification.models import Purpose
-from app.contact_verification.queries import StoredToken
+from app.contact_verification.models import ContactToken, Purpose
 from app.core.database import bulk
-from app.core.database.database import Reader
 from app.core.runtime import Runtime
+from app.core.setting_kinds import Key
 from app.core.tokens import digest, random_token
 from app.mail import service as mail
 from app.mail.templates import Template
@@ -29,37 +28,30 @@ from app.users.models import Account
 
 PREFIX = "cv_"
 
-TEMPLATES = {
-    Purpose.REGISTER_ACTIVATION: Template.REGISTER_ACTIVATION,
-    Purpose.CONTACT_CHANGE: Template.CONTACT_CHANGE_CONFIRMATION,
-    Purpose.PASSWORD_RESET: Template.PASSWORD_RESET,
+
+class _Kind(NamedTuple):
+    """How a token for one purpose is mailed: by which template, valid how long, how often."""
+
+    template: Template
+    lifetime: Key[int]
+    cooldown: Key[int]
+
+
+KINDS: dict[str, _Kind] = {
+    Purpose.REGISTER_ACTIVATION: _Kind(
+        Template.REGISTER_ACTIVATION,
+        keys.REGISTER_ACTIVATION_TTL_SECONDS,
+        keys.CONTACT_COOLDOWN_SECONDS,
+    ),
+    Purpose.CONTACT_CHANGE: _Kind(
+        Template.CONTACT_CHANGE_CONFIRMATION,
+        keys.CONTACT_CHANGE_TTL_SECONDS,
+        keys.CONTACT_COOLDOWN_SECONDS,
+    ),
+    Purpose.PASSWORD_RESET: _Kind(
+        Template.PASSWORD_RESET, keys.PASSWORD_RESET_TTL_SECONDS, keys.RESET_COOLDOWN_SECONDS
+    ),
 }
-LIFETIME_SETTINGS = {
-    Purpose.REGISTER_ACTIVATION: keys.REGISTER_ACTIVATION_TTL_SECONDS,
-    Purpose.CONTACT_CHANGE: keys.CONTACT_CHANGE_TTL_SECONDS,
-    Purpose.PASSWORD_RESET: keys.PASSWORD_RESET_TTL_SECONDS,
-}
-COOLDOWN_SETTINGS = {
-    Purpose.REGISTER_ACTIVATION: keys.CONTACT_COOLDOWN_SECONDS,
-    Purpose.CONTACT_CHANGE: keys.CONTACT_COOLDOWN_SECONDS,
-    Purpose.PASSWORD_RESET: keys.RESET_COOLDOWN_SECONDS,
-}
-
-
-@dataclass(frozen=True)
-class TokenSettings:
-    """How long a token is valid, and how old it must be before a new one may replace it."""
-
-    lifetime: timedelta
-    cooldown: timedelta
-
-
-def settings_for(rt: Runtime, purpose: Purpose) -> TokenSettings:
-    """Return the current settings for a purpose."""
-    return TokenSettings(
-        lifetime=timedelta(seconds=rt.settings.get(LIFETIME_SETTINGS[purpose])),
-        cooldown=timedelta(seconds=rt.settings.get(COOLDOWN_SETTINGS[purpose])),
-    )
 
 
 def send(rt: Runtime, session: Session, account: Account, purpose: Purpose, address: str) -> bool:
@@ -71,7 +63,8 @@ def send(rt: Runtime, session: Session, account: Account, purpose: Purpose, addr
     now = rt.clock.now()
     if _seconds_left(rt, queries.find_last(session, account.id, purpose), address):
         return False
-    lifetime = settings_for(rt, purpose).lifetime
+    seconds = rt.settings.get(KINDS[purpose].lifetime)
+    expires_at = now + timedelta(seconds=seconds)
     token = PREFIX + random_token()
     queries.replace(
         session,
@@ -80,18 +73,17 @@ def send(rt: Runtime, session: Session, account: Account, purpose: Purpose, addr
         token_digest=digest(token),
         address=address,
         created_at=now,
-        expires_at=now + lifetime,
+        expires_at=expires_at,
     )
-    expires_in = mail.duration_in_words(int(lifetime.total_seconds()))
     mail.queue(
         rt,
         session,
-        TEMPLATES[purpose],
+        KINDS[purpose].template,
         address,
-        expires_at=now + lifetime,
+        expires_at=expires_at,
         username=account.username,
         token=token,
-        expires_in=expires_in,
+        expires_in=mail.duration_in_words(seconds),
     )
     return True
 
@@ -106,21 +98,21 @@ def seconds_to_wait(rt: Runtime, user_id: int, purpose: Purpose, address: str) -
     return _seconds_left(rt, last, address)
 
 
-def _seconds_left(rt: Runtime, last: StoredToken | None, address: str) -> int:
+def _seconds_left(rt: Runtime, last: ContactToken | None, address: str) -> int:
     now = rt.clock.now()
     if last is None or last.address != address or last.expires_at <= now:
         return 0
-    cooldown = settings_for(rt, last.purpose).cooldown
+    cooldown = timedelta(seconds=rt.settings.get(KINDS[last.purpose].cooldown))
     left = min(last.created_at + cooldown, last.expires_at) - now
     return max(0, math.ceil(left.total_seconds()))
 
 
-def peek(rt: Runtime, reader: Reader, token: str, purposes: Collection[Purpose]) -> StoredToken:
+def peek(rt: Runtime, session: Session, token: str, purposes: Collection[Purpose]) -> ContactToken:
     """Return the stored token without consuming it.
 
     Raises: ContactVerificationInvalid, ContactVerificationExpired.
     """
-    found = queries.find(reader, digest(token))
+    found = queries.find(session, digest(token))
     if found is None or found.purpose not in purposes:
         raise ContactVerificationInvalid
     if found.expires_at <= rt.clock.now():
@@ -128,7 +120,9 @@ def peek(rt: Runtime, reader: Reader, token: str, purposes: Collection[Purpose])
     return found
 
 
-def redeem(rt: Runtime, session: Session, token: str, purposes: Collection[Purpose]) -> StoredToken:
+def redeem(
+    rt: Runtime, session: Session, token: str, purposes: Collection[Purpose]
+) -> ContactToken:
     """Consume a token and return it; its account stays locked until the commit.
 
     If the caller raises afterwards, the rollback keeps the token usable.
@@ -136,7 +130,7 @@ def redeem(rt: Runtime, session: Session, token: str, purposes: Collection[Purpo
     """
     found = peek(rt, session, token, purposes)
     users_queries.lock(session, found.user_id)
-    if not queries.consume(session, digest(token), purposes):
+    if not queries.consume(session, digest(token)):
         raise ContactVerificationInvalid
     return found
 

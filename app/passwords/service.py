@@ -3,8 +3,7 @@
 from app.audit.models import Action
 from app.contact_verification import tokens
 from app.contact_verification.errors import ContactVerificationInvalid
-from app.contact_verification.models import Purpose
-from app.contact_verification.queries import StoredToken
+from app.contact_verification.models import ContactToken, Purpose
 from app.core.access import AccountDisabled, Principal, TokenInvalid, TokenPair
 from app.core.client import Client
 from app.core.passwords import are_equivalent
@@ -149,7 +148,7 @@ def _is_open(account: Account) -> bool:
     return account.status == Status.ACTIVE and account.activated_at is not None
 
 
-def _require_unchanged(account: Account, found: StoredToken) -> None:
+def _require_unchanged(account: Account, found: ContactToken) -> None:
     """Refuse a link if its account is closed, or no longer has the address it was sent to."""
     if account.status != Status.ACTIVE:
         raise AccountDisabled
