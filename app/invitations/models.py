@@ -51,3 +51,12 @@ class Invitation(Base):
     updated_at: Mapped[datetime] = mapped_column(UTCDateTime)
     accepted_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
     revoked_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
+
+    def status_at(self, now: datetime) -> InvitationStatus:
+        """Return the effective status: EXPIRED for a pending invitation past `expires_at`."""
+        is_overdue = self.status == InvitationStatus.PENDING and self.expires_at <= now
+        return InvitationStatus.EXPIRED if is_overdue else InvitationStatus(self.status)
+
+    def close(self, status: InvitationStatus, now: datetime) -> None:
+        """Give a pending invitation its final status; its row is locked."""
+        self.status, self.updated_at = status, now

@@ -4,9 +4,11 @@ Invariants: an invitation leaves PENDING once and for good. An address is locked
 invitations, so that transactions cannot deadlock.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
@@ -16,7 +18,6 @@ from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.core.texts import shortened, typed_id
 from app.core.tokens import digest, random_token
-from app.invitations import queries
 from app.invitations.errors import (
     InvitationAccepted,
     InvitationExpired,
@@ -24,8 +25,7 @@ from app.invitations.errors import (
     InvitationNotFound,
     InvitationRevoked,
 )
-from app.invitations.models import InvitationStatus
-from app.invitations.queries import StoredInvitation
+from app.invitations.models import Invitation, InvitationStatus
 from app.login import sign_in_methods
 from app.mail import service as mail
 from app.mail.templates import Template
@@ -52,26 +52,27 @@ CLOSED_ERRORS: dict[InvitationStatus, type[AppError]] = {
 class CreatedInvitation:
     """A new invitation with its link and its token, of which only the digest is stored."""
 
-    invitation: StoredInvitation
+    invitation: Invitation
     token: str = field(repr=False)
     url: str = field(repr=False)
 
 
-def look_up(rt: Runtime, token: str) -> StoredInvitation:
+def look_up(rt: Runtime, token: str) -> Invitation:
     """Return the open invitation that a token belongs to.
 
     Raises: InvitationInvalid; InvitationAccepted, InvitationExpired, InvitationRevoked.
     """
     now = rt.clock.now()
-    with rt.reading() as connection:
-        found = queries.find_by_token(connection, digest(token.strip()))
+    with rt.reading() as session:
+        its_token = Invitation.token_digest == digest(token.strip())
+        found = session.scalar(select(Invitation).where(its_token))
     if found is None:
         raise InvitationInvalid
     status = found.status_at(now)
-    if status is not found.status:
+    if status != found.status:
         with rt.transaction() as session:
-            queries.expire(session, found.id, now)
-    if status is not InvitationStatus.PENDING:
+            _refusal(_lock(session, found.id), now)
+    if status in CLOSED_ERRORS:
         raise CLOSED_ERRORS[status]
     return found
 
@@ -96,8 +97,9 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
     now = rt.clock.now()
     with rt.transaction() as session:
         users.lock_address(session, invitation.email)
-        if queries.accept(session, invitation.id, now):
-            group_id = setup.get_group_id_for_new_account(session)
+        locked = _lock(session, invitation.id)
+        refusal = _refusal(locked, now)
+        if refusal is None:
             new = User(
                 username=username,
                 email=invitation.email,
@@ -105,10 +107,13 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
                 activated_at=now,
                 email_verified_at=now,
                 storage_quota=quota,
-                policy_group_id=group_id,
+                policy_group_id=setup.get_group_id_for_new_account(session),
             )
-            return _create_account(rt, session, invitation, new, client)
-        refusal = _closed_error(session, invitation.id, now)
+            account = users.create(session, new, rt.clock.now())
+            locked.close(InvitationStatus.ACCEPTED, now)
+            locked.accepted_at, locked.accepted_user_id = now, account.id
+            users.record(rt, session, Action.USER_REGISTER, account, client)
+            return account
     raise refusal
 
 
@@ -126,9 +131,18 @@ def create(rt: Runtime, *, email: str, ttl_seconds: int | None = None) -> Create
     now = rt.clock.now()
     with rt.transaction() as session:
         users.reserve_address(session, address)
-        queries.close_pending(session, address, now)
+        _close_pending(session, address, now)
         expires_at = now + timedelta(seconds=seconds)
-        invitation_id = queries.add(session, address, digest(token), now, expires_at)
+        invitation = Invitation(
+            email=address,
+            token_digest=digest(token),
+            status=InvitationStatus.PENDING,
+            expires_at=expires_at,
+            created_at=now,
+            updated_at=now,
+        )
+        session.add(invitation)
+        session.flush()
         mail.queue(
             rt,
             session,
@@ -139,12 +153,11 @@ def create(rt: Runtime, *, email: str, ttl_seconds: int | None = None) -> Create
             invitation_url=url,
             expires_in=mail.duration_in_words(seconds),
         )
-        invitation = _get(session, invitation_id)
         _record(rt, session, Action.ADMIN_CREATE_INVITATION, invitation)
     return CreatedInvitation(invitation, token, url)
 
 
-def revoke(rt: Runtime, typed: str) -> StoredInvitation:
+def revoke(rt: Runtime, typed: str) -> Invitation:
     """Revoke an open invitation.
 
     Raises: InvitationNotFound; InvitationAccepted, InvitationExpired, InvitationRevoked.
@@ -153,23 +166,27 @@ def revoke(rt: Runtime, typed: str) -> StoredInvitation:
     if invitation_id is None:
         raise InvitationNotFound(f"There is no invitation {shortened(typed)}.")
     with rt.transaction() as session:
-        if queries.revoke(session, invitation_id, now):
-            invitation = _get(session, invitation_id)
+        invitation = _lock(session, invitation_id)
+        refusal = _refusal(invitation, now)
+        if refusal is None:
+            invitation.close(InvitationStatus.REVOKED, now)
+            invitation.revoked_at = now
             _record(rt, session, Action.ADMIN_REVOKE_INVITATION, invitation)
             return invitation
-        refusal = _closed_error(session, invitation_id, now)
     raise refusal
 
 
-def list_invitations(rt: Runtime) -> list[StoredInvitation]:
+def list_invitations(rt: Runtime) -> Sequence[Invitation]:
     """Return every invitation, newest first; overdue ones are shown as expired."""
-    now = rt.clock.now()
-    with rt.reading() as connection:
-        found = queries.list_newest_first(connection)
-    return [invitation._replace(status=invitation.status_at(now)) for invitation in found]
+    newest_first = Invitation.created_at.desc(), Invitation.id.desc()
+    with rt.reading() as session:
+        found = session.scalars(select(Invitation).order_by(*newest_first)).all()
+    for invitation in found:  # no longer of a session, so that this is not stored
+        invitation.status = invitation.status_at(rt.clock.now())
+    return found
 
 
-def _require_free_address(rt: Runtime, token: str, invitation: StoredInvitation) -> None:
+def _require_free_address(rt: Runtime, token: str, invitation: Invitation) -> None:
     """Refuse an address that an account has taken since it was invited.
 
     Raises: EmailExists; InvitationAccepted if it was this invitation that was just accepted.
@@ -181,32 +198,36 @@ def _require_free_address(rt: Runtime, token: str, invitation: StoredInvitation)
         raise EmailExists
 
 
-def _create_account(
-    rt: Runtime, session: Session, invitation: StoredInvitation, new: User, client: Client
-) -> Account:
-    account = users.create(session, new, rt.clock.now())
-    queries.set_accepted_user(session, invitation.id, account.id)
-    users.record(rt, session, Action.USER_REGISTER, account, client)
-    return account
-
-
-def _closed_error(session: Session, invitation_id: int, now: datetime) -> type[AppError]:
-    """Return the error for an invitation that is not open; mark it expired if it is overdue.
+def _lock(session: Session, invitation_id: int) -> Invitation:
+    """Lock an invitation, so that of concurrent calls to accept or revoke it only one does.
 
     Raises: InvitationNotFound.
     """
-    queries.expire(session, invitation_id, now)
-    return CLOSED_ERRORS[_get(session, invitation_id).status]
-
-
-def _get(session: Session, invitation_id: int) -> StoredInvitation:
-    found = queries.find(session, invitation_id)
+    found = session.get(Invitation, invitation_id, with_for_update=True)
     if found is None:
         raise InvitationNotFound(f"There is no invitation {invitation_id}.")
     return found
 
 
-def _record(rt: Runtime, session: Session, action: Action, invitation: StoredInvitation) -> None:
+def _refusal(locked: Invitation, now: datetime) -> type[AppError] | None:
+    """Return the error for an invitation that is not open; mark it expired if it is overdue."""
+    status = locked.status_at(now)
+    if status != locked.status:
+        locked.close(status, now)
+    return CLOSED_ERRORS.get(status)
+
+
+def _close_pending(session: Session, email: str, now: datetime) -> None:
+    """Close an address's pending invitation: expire it if overdue, else revoke it."""
+    pending = Invitation.email == email, Invitation.status == InvitationStatus.PENDING
+    for invitation in session.scalars(select(Invitation).where(*pending).with_for_update()):
+        if _refusal(invitation, now) is None:
+            invitation.close(InvitationStatus.REVOKED, now)
+            invitation.revoked_at = now
+    session.flush()  # before the new one: an address has one that is pending
+
+
+def _record(rt: Runtime, session: Session, action: Action, invitation: Invitation) -> None:
     event = Event(
         action, EntityType.INVITATION, entity_id=invitation.id, entity_name=invitation.email
     )

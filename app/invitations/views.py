@@ -3,7 +3,7 @@
 from flask import Blueprint
 
 from app.invitations import errors, service
-from app.invitations.queries import StoredInvitation
+from app.invitations.models import Invitation
 from app.invitations.schemas import AcceptInvitationSchema, InvitationData
 from app.users.models import Account
 from app.users.schemas import UserInfo
@@ -19,7 +19,7 @@ bp = Blueprint("invitations", __name__, url_prefix="/api/v1/auth")
 @bp.get("/invitations/<token>")
 @anonymous_route()
 @answers(InvitationData(), errors=errors.CLOSED, name="getInvitation")
-def show(token: str) -> StoredInvitation:
+def show(token: str) -> Invitation:
     """Show whom an open invitation is for; works in any set-up state and with any settings."""
     return service.look_up(runtime(), token)
 

@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.core.tokens import digest
-from app.invitations import queries, service
+from app.invitations import service
 from app.invitations.models import Invitation
 from app.setup import service as setup
 from app.storage_policies.models import StoragePolicyGroup
@@ -21,8 +21,8 @@ from tests.support.factories import (
 
 
 def stored(rt, guest):
-    with rt.reading() as connection:
-        return queries.find(connection, guest.invitation_id)
+    with rt.reading() as session:
+        return session.get(Invitation, guest.invitation_id)
 
 
 def insist_open(rt, guest, accounts=1):

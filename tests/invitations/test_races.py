@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from app.core.errors import AppError
-from app.invitations import queries, service
+from app.invitations import service
 from app.invitations.models import Invitation
 from app.mail.models import OutboxMail
 from app.users.errors import EmailExists
@@ -41,8 +41,8 @@ def outcome_of(action):
 
 
 def stored(rt, guest):
-    with rt.reading() as connection:
-        return queries.find(connection, guest.invitation_id)
+    with rt.reading() as session:
+        return session.get(Invitation, guest.invitation_id)
 
 
 @pytest.mark.parametrize("names", [["guest"], [f"guest{n}" for n in range(MANY)]], ids=len)

@@ -3,14 +3,17 @@
 import logging
 
 import pytest
+import sqlalchemy as sa
 
-from app.invitations import queries, service
+from app.invitations import service
+from app.invitations.models import Invitation
 from tests.support.factories import change_user, configure, make_user, moment, remove_storage_route
 
 
 def stored(rt, guest):
-    with rt.reading() as connection:
-        return queries.find(connection, guest.invitation_id)
+    with rt.reading() as session:
+        its_row = sa.select(Invitation.__table__).where(Invitation.id == guest.invitation_id)
+        return session.execute(its_row).one()
 
 
 def test_an_open_invitation_tells_address_and_end(guest, clock):
