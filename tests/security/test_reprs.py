@@ -56,7 +56,6 @@ HARMLESS = {
     *("Callback.redirect_uri", "SignIn.redirect_uri"),
     *("Metadata.jwks_uri", "Metadata.token_endpoint", "Endpoints.token", "Header.key_id"),
     "ExternalProfile.subject",
-    # Tuples cannot hide a field. These are digests, keyed hashes and sealed texts as they are kept.
 }
 
 
