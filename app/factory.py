@@ -11,7 +11,7 @@ from app.administration import service as administration_service
 from app.avatars.views import bp as avatars
 from app.contact_verification.views import bp as contact_verification
 from app.core import logs
-from app.core.clock import Clock, SystemClock
+from app.core.clock import Clock
 from app.core.config import MIGRATIONS, Config
 from app.core.database.database import Database
 from app.core.db import db
@@ -89,7 +89,7 @@ def create_app(
     app.config["SERVER_NAME"] = "localhost"
     # A redirect to the normalised path would name that host.
     app.url_map.merge_slashes = False
-    rt = _runtime(app, config, clock or SystemClock(), redis, mailer or Mailer(), http_client)
+    rt = _runtime(app, config, clock or Clock(), redis, mailer or Mailer(), http_client)
     web_runtime.install(app, rt)
     rt.database.on_statement(metrics.QUERIES.inc)
     guards.install(app, sessions_service.authenticate)

@@ -2,24 +2,10 @@
 
 import time
 from datetime import UTC, datetime
-from typing import Protocol
 
 
-class Clock(Protocol):
-    """The clock injected into code that depends on time."""
-
-    def now(self) -> datetime:
-        """Return the wall clock as an aware UTC datetime."""
-
-    def monotonic(self) -> float:
-        """Return seconds from an arbitrary start that never go back."""
-
-    def sleep(self, seconds: float) -> None:
-        """Sleep; under gevent, only the calling greenlet does. 0 yields to the others."""
-
-
-class SystemClock:
-    """The machine's clock."""
+class Clock:
+    """The machine's clock; it is handed to what depends on time, so that a test can set it."""
 
     def now(self) -> datetime:
         """Return the wall clock as an aware UTC datetime."""
@@ -30,5 +16,5 @@ class SystemClock:
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Sleep; under a gevent worker `time.sleep` is gevent's own."""
+        """Sleep; under gevent, only the calling greenlet does. 0 yields to the others."""
         time.sleep(seconds)

@@ -34,7 +34,7 @@ from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 import app
 from app.core import addresses
-from app.core.clock import Clock, SystemClock
+from app.core.clock import Clock
 from app.core.config import Network
 
 T = TypeVar("T")
@@ -152,7 +152,7 @@ class HttpClient:
         self._tls = cache(lambda: tls or verifying_tls())
         self._resolve = resolve
         # Of what was fetched, for all conversations.
-        self.cache = FetchCache(clock or SystemClock())
+        self.cache = FetchCache(clock or Clock())
         self._ends_at = math.inf
 
     @property

@@ -12,15 +12,15 @@ from pathlib import Path
 _path = Path("gunicorn.conf.py")
 exec(compile(_path.read_text(), _path, "exec"))
 
-from app.core.clock import SystemClock  # noqa: E402 - gevent's patches come first
+from app.core.clock import Clock  # noqa: E402 - gevent's patches come first
 
 _file = os.open(os.environ["BED_CLOCK"], os.O_RDONLY)
-_right = SystemClock.now
+_right = Clock.now
 
 
-def _wrong(clock: SystemClock) -> datetime:
+def _wrong(clock: Clock) -> datetime:
     (seconds,) = struct.unpack("d", os.pread(_file, 8, 0))
     return _right(clock) + timedelta(seconds=seconds)
 
 
-SystemClock.now = _wrong  # type: ignore[method-assign]
+Clock.now = _wrong  # type: ignore[method-assign]

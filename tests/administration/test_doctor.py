@@ -12,7 +12,7 @@ from app.administration import machine_checks
 from app.administration.machine_checks import fail
 from app.avatars import render_process
 from app.core import redis as redis_client
-from app.core.clock import SystemClock
+from app.core.clock import Clock
 from app.core.config import Argon2Cost, Config
 from app.core.mailer import Mailer
 from app.settings import queries as settings_queries
@@ -45,7 +45,7 @@ CHECKS = {
 }
 
 
-class Stopwatch(SystemClock):
+class Stopwatch(Clock):
     """Real time of day, while the time that work takes is only what a test says.
 
     So that a machine with much else to do is not found slow.
@@ -320,7 +320,7 @@ def test_clocks_that_disagree_are_a_failure(make_app):
 
 @pytest.mark.usefixtures("healthy")
 def test_cheap_or_slow_hashes_are_a_warning(make_app, monkeypatch):
-    line = CommandLine(make_app(clock=SystemClock(), secret_keys=()))
+    line = CommandLine(make_app(clock=Clock(), secret_keys=()))
     assert "GATEHOUSE_ARGON2" in finds(line, "password hash", "warn")
     monkeypatch.setattr(machine_checks, "MAX_HASH_SECONDS", 0.0)
     assert "CPU" in finds(line, "password hash", "warn")

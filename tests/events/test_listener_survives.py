@@ -4,7 +4,7 @@ import pytest
 from redis import Redis
 
 from app.core import pubsub
-from app.core.clock import SystemClock
+from app.core.clock import Clock
 from app.core.pubsub import Channel, Listener
 
 NAME = "test:survives"
@@ -31,7 +31,7 @@ def fails_once(real):
 
 def listening(redis, on_gap):
     texts = []
-    return texts, Listener(redis, SystemClock(), [Channel(NAME, texts.extend, on_gap)])
+    return texts, Listener(redis, Clock(), [Channel(NAME, texts.extend, on_gap)])
 
 
 def test_a_failure_nobody_expects_is_a_gap(redis, wait_for, monkeypatch):

@@ -5,7 +5,7 @@ import threading
 import pytest
 from redis import Redis
 
-from app.core.clock import SystemClock
+from app.core.clock import Clock
 from app.core.pubsub import Channel, Listener
 from app.core.redis import connect
 
@@ -50,7 +50,7 @@ def heard(redis, wait_for):
     """What was heard on each of two channels, over one connection."""
     found = {name: Heard() for name in NAMES}
     channels = [Channel(name, one.take, one.note_gap) for name, one in found.items()]
-    listener = Listener(redis, SystemClock(), channels)
+    listener = Listener(redis, Clock(), channels)
     listener.start()
     wait_for(lambda: all(one.gaps for one in found.values()))
     yield found
@@ -61,7 +61,7 @@ def heard(redis, wait_for):
 
 def test_a_stop_ends_the_subscription(redis, wait_for):
     one = Heard()
-    listener = Listener(redis, SystemClock(), [Channel(NAMES[0], one.take, one.note_gap)])
+    listener = Listener(redis, Clock(), [Channel(NAMES[0], one.take, one.note_gap)])
     listener.start()
     wait_for(lambda: one.gaps)
     listener.close()
@@ -137,7 +137,7 @@ def test_so_it_is_for_the_services_own_client(redis, redis_url, wait_for):
     """It would otherwise ask again by itself, and nobody would learn what was missed."""
     one = Heard()
     channels = [Channel(NAMES[0], one.take, one.note_gap)]
-    listener = Listener(connect(redis_url), SystemClock(), channels)
+    listener = Listener(connect(redis_url), Clock(), channels)
     listener.start()
     try:
         wait_for(lambda: one.gaps == 1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.core.clock import SystemClock
+from app.core.clock import Clock
 from app.core.http_client import HttpClient
 from app.external_auth.models import Provider
 from app.users.models import User
@@ -27,7 +27,7 @@ REFUSED = "auth.credentials_failed"
 @pytest.fixture
 def app(make_app):
     """Real time: the provider does not know the test's clock."""
-    app = make_app(clock=SystemClock(), http_client=HttpClient(allow_loopback=True))
+    app = make_app(clock=Clock(), http_client=HttpClient(allow_loopback=True))
     configure(app.extensions["gatehouse"], public_site_url=[ORIGIN])
     return app
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from app.core.clock import SystemClock
+from app.core.clock import Clock
 from tests.support.browser import Complaints, Step, needs_chromium, reference_page
 from tests.support.fake_provider import CLIENT_ID, CLIENT_SECRET, FakeProvider
 from tests.support.launcher import Service
@@ -15,7 +15,7 @@ pytestmark = needs_chromium
 
 @pytest.fixture(scope="module")
 def provider() -> Iterator[FakeProvider]:
-    with FakeProvider(SystemClock()) as provider:
+    with FakeProvider(Clock()) as provider:
         yield provider
 
 

@@ -13,7 +13,7 @@ from unittest.mock import Mock
 import pytest
 
 from app.administration import doctor
-from app.core.clock import SystemClock
+from app.core.clock import Clock
 from app.core.config import Argon2Cost
 from app.core.logs import JsonLineFormatter, RequestFields
 from tests.support.commands import CommandLine
@@ -66,7 +66,7 @@ def app(make_app):
 
     To it, every request is slow.
     """
-    return make_app(clock=SystemClock(), argon2=Argon2Cost(), secret_keys=(), slow_request_ms=1)
+    return make_app(clock=Clock(), argon2=Argon2Cost(), secret_keys=(), slow_request_ms=1)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from app.core.clock import SystemClock
+from app.core.clock import Clock
 from app.login import second_factor
 from app.mfa.models import MfaRecoveryCode
 from app.sessions.models import LoginSession
@@ -193,7 +193,7 @@ def owner(live):
 
 @pytest.fixture
 def live_enabled(live, owner):
-    return give_totp(live.rt, owner, SystemClock())
+    return give_totp(live.rt, owner, Clock())
 
 
 def test_of_32_right_codes_at_several_workers_exactly_one_opens_a_session(

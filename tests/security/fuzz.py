@@ -26,7 +26,7 @@ from schemathesis.specs.openapi.checks import RejectedPositiveData
 from schemathesis.transport.wsgi import WSGI_TRANSPORT, WSGITransport
 
 from app.core.client import Client
-from app.core.clock import SystemClock
+from app.core.clock import Clock
 from app.core.config import FailureLimit
 from app.core.runtime import Runtime
 from app.core.tokens import random_token
@@ -252,7 +252,7 @@ def private_service() -> Iterator[Flask]:
         database = servers.sqlite_template(folder / "gatehouse.db")
         url = f"sqlite:///{database}"
         config = servers.cheap_config(folder / "instance", url, redis_url, **UNLIMITED)
-        app = create_app(config, clock=SystemClock())
+        app = create_app(config, clock=Clock())
         servers.prepare_instance(app)
         rt: Runtime = app.extensions[web_runtime.EXTENSION]
         prepare(rt, smtp.port)

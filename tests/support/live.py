@@ -20,7 +20,7 @@ import psutil
 from redis import Redis
 from werkzeug.datastructures import Headers
 
-from app.core.clock import SystemClock
+from app.core.clock import Clock
 from app.core.redis import EVENTS_CHANNEL
 from app.core.runtime import Runtime
 from app.factory import create_app
@@ -101,7 +101,7 @@ class LiveService:
         self._worker_count = int((ours | environment)["WORKERS"])
         app = create_app(
             servers.cheap_config(folder / "observer", database_url, redis_url),
-            clock=SystemClock(),
+            clock=Clock(),
         )
         servers.prepare_instance(app)
         (folder / "instance").mkdir(mode=0o700, exist_ok=True)

@@ -27,7 +27,7 @@ from flask_migrate import upgrade
 from sqlalchemy.dialects import postgresql
 
 from app.core import folders
-from app.core.clock import Clock, SystemClock
+from app.core.clock import Clock
 from app.core.config import Argon2Cost, Config
 from app.core.db import Base
 from app.factory import create_app
@@ -329,7 +329,7 @@ def migrate(url: str, *, clock: Clock | None = None) -> None:
     with short_folder() as folder:
         # Neither migrations nor bootstrap use Redis.
         config = cheap_config(folder, url, "unix:///nonexistent.sock")
-        app = create_app(config, clock=clock or SystemClock())
+        app = create_app(config, clock=clock or Clock())
         with app.app_context():
             upgrade(str(ROOT / "migrations"))
             rt = web_runtime.runtime()

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from app.core.clock import SystemClock
+from app.core.clock import Clock
 from app.core.http_client import HttpClient
 from app.core.runtime import Runtime
 from app.external_auth.drivers.driver import (
@@ -40,7 +40,7 @@ def registered(certified_provider: OidcProvider, **stored: Any) -> Provider:
 @pytest.fixture
 def driver_of(certified_provider) -> Callable[..., Driver]:
     """Return a function that makes a driver; all of them share what was fetched."""
-    clock = SystemClock()
+    clock = Clock()
     rt = cast(Runtime, Surroundings(HttpClient(allow_loopback=True, clock=clock), clock))
     return lambda **stored: conftest.driver_of(rt, registered(certified_provider, **stored))
 
