@@ -9,11 +9,6 @@ from app.core.database import bulk
 from app.external_auth.models import Identity, PendingIdentity, Provider, ProviderKind
 
 
-def find_provider(session: Session, provider_id: int) -> Provider | None:
-    """Return the provider with this id, or None."""
-    return session.get(Provider, provider_id)
-
-
 def find_provider_by_key(session: Session, kind: ProviderKind, key: str) -> Provider | None:
     """Return the provider of this kind and key, or None."""
     return session.scalar(select(Provider).filter_by(provider_kind=kind, key=key))

@@ -12,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 from app.core.config import Bucket
 from app.core.http_client import HttpClient
 from app.external_auth.models import Identity
-from app.external_auth.sign_in import resolution, service
+from app.external_auth.sign_in import linking, service
 from app.sessions.models import LoginSession
 from app.users.models import User
 from tests.support.api import ApiClient
@@ -376,7 +376,7 @@ def test_a_fault_of_the_set_up_is_not_told(rt, api, jane, corp, fake):
 
 def test_a_fault_of_ours_is_not_told_either(rt, api, jane, corp, fake, monkeypatch, caplog):
     parameters = fake.sign_in(start(api).url)
-    monkeypatch.setattr("app.external_auth.sign_in.resolution.resolve", lambda *_: 1 / 0)
+    monkeypatch.setattr("app.external_auth.sign_in.linking.resolve", lambda *_: 1 / 0)
     fails(come_back(api, parameters), None)
 
 
@@ -579,7 +579,7 @@ def test_a_database_that_fails_is_told_in_one_line(api, jane, fake, caplog, monk
     logging.getLogger().addHandler(caplog.handler)
     caplog.set_level(logging.WARNING)
     lost = OperationalError("SELECT secret", {}, Exception())
-    monkeypatch.setattr(resolution, "resolve", Mock(side_effect=lost))
+    monkeypatch.setattr(linking, "resolve", Mock(side_effect=lost))
     answer = come_back(api, fake.sign_in(start(api).url))
     logging.getLogger().removeHandler(caplog.handler)
     assert location(answer) == "/login?external_auth=error"

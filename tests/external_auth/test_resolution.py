@@ -363,7 +363,7 @@ def test_b6_a_taken_username_gets_a_random_end(rt, api, fake, corp, provisioning
 
 def test_b6_after_five_taken_usernames_it_gives_up(rt, api, fake, corp, provisioning, monkeypatch):
     monkeypatch.setattr(
-        "app.external_auth.sign_in.resolution.random_alphanumerics", lambda count: "0" * count
+        "app.external_auth.sign_in.linking.random_alphanumerics", lambda count: "0" * count
     )
     make_user(rt, username="jane", email="first@example.com")
     make_user(rt, username="jane-000000", email="second@example.com")

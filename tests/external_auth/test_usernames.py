@@ -5,7 +5,7 @@ import string
 
 import pytest
 
-from app.external_auth.sign_in.resolution import usernames
+from app.external_auth.sign_in.linking import usernames
 
 SUBJECT = "248289761001"
 

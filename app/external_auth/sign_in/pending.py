@@ -29,8 +29,12 @@ from app.external_auth.errors import (
 )
 from app.external_auth.models import PendingIdentity, Provider
 from app.external_auth.sign_in import linking
-from app.external_auth.sign_in.linking import Arrival, ResolvedSignIn
-from app.external_auth.sign_in.resolution import RegistrationSettings, create_account
+from app.external_auth.sign_in.linking import (
+    Arrival,
+    RegistrationSettings,
+    ResolvedSignIn,
+    create_account,
+)
 from app.login import sign_in_methods
 from app.login.completion import LoginOutcome, MfaRequired, refund_on_failure
 from app.login.errors import CredentialsFailed
@@ -179,7 +183,7 @@ def provider_of(session: Session, pending: PendingIdentity) -> Provider:
 
     Raises: ProviderDisabled; ContactVerificationInvalid if it was deleted meanwhile.
     """
-    provider = queries.find_provider(session, pending.provider_id)
+    provider = session.get(Provider, pending.provider_id)
     if provider is None:
         raise ContactVerificationInvalid
     if not provider.enabled:

@@ -30,9 +30,8 @@ from app.external_auth.errors import (
 )
 from app.external_auth.models import Provider
 from app.external_auth.providers.service import checked_key, driver_of, named_kind
-from app.external_auth.sign_in import linking, pending, resolution
-from app.external_auth.sign_in.linking import Arrival
-from app.external_auth.sign_in.resolution import RegistrationSettings
+from app.external_auth.sign_in import linking, pending
+from app.external_auth.sign_in.linking import Arrival, RegistrationSettings
 from app.login.completion import LoginOutcome, MfaRequired
 from app.settings import keys
 from app.web import site
@@ -142,7 +141,7 @@ def finish(
     if sign_in is None or returned["error"] is not None or not code:
         raise SignInFailed
     with rt.reading() as session:
-        provider = queries.find_provider(session, sign_in.provider_id)
+        provider = session.get(Provider, sign_in.provider_id)
     if provider is None or provider.created_at.isoformat() != sign_in.provider_created_at:
         raise SignInFailed
     named = (provider.provider_kind, provider.key)
@@ -164,7 +163,7 @@ def finish(
     with rt.transaction() as session:
         provider = linking.lock_identity(session, provider.id, profile)
         arrival = Arrival(provider, profile, client)
-        resolved = resolution.resolve(rt, session, arrival, settings)
+        resolved = linking.resolve(rt, session, arrival, settings)
         if resolved is None:
             token = pending.open_pending(session, arrival, path, rt.clock.now())
             return EmailRequired(token), path
