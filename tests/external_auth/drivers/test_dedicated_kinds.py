@@ -254,7 +254,6 @@ def test_github_is_asked_as_it_documents(at_github: Client):
         [],
         [{"email": "a@example.com", "primary": True, "verified": False}],
         [{"email": "a@example.com", "primary": False, "verified": True}],
-        [{"email": "a@example.com", "primary": "true", "verified": "true"}],
         [{"email": "a@example.com"}],
     ],
 )
@@ -268,9 +267,7 @@ def test_any_other_address_of_github_does_not_count(at_github: Client, emails: l
     "emails",
     [
         {"message": "Not Found"},
-        ["a@example.com"],
         [{"email": "not-an-address", "primary": True, "verified": True}],
-        [{"email": "", "primary": True, "verified": True}],
         [{"primary": True, "verified": True}],
         b"<html>",
     ],
@@ -385,13 +382,10 @@ def test_which_tenant_may_stand_in_the_document(client, provider, tenant, docume
     [
         f"http://login.microsoftonline.com/{TENANT}/v2.0",
         f"https://login.microsoftonline.com.evil.example/{TENANT}/v2.0",
-        f"https://sts.windows.net/{TENANT}/",
         f"https://login.microsoftonline.com/{TENANT}",
         f"https://login.microsoftonline.com/{TENANT}/v2.0/",
-        f"https://login.microsoftonline.com/{TENANT}/v2.0?x",
         f"https://user@login.microsoftonline.com/{TENANT}/v2.0",
         "https://login.microsoftonline.com//v2.0",
-        "https://login.microsoftonline.com/v2.0",
     ],
 )
 def test_names_that_are_no_tenant_of_microsoft(rt, name: str):
@@ -481,14 +475,11 @@ def test_a_public_client_of_qq_has_no_secret_to_show(at_qq: Client):
         ("/token", b'callback( {"error":100019} );'),
         ("/me", {"error": 100016, "error_description": "access token check failed"}),
         ("/me", {"client_id": "client", "openid": ""}),
-        ("/me", {"client_id": "client", "openid": "  "}),
-        ("/me", {"client_id": "client"}),
         ("/me", {"client_id": "another", "openid": "A1"}),
         ("/me", {"ret": 1, "openid": "A1"}),
         ("/me", b'callback( {"client_id":"client","openid":"A1"} );'),
         ("/user/get_user_info", {"ret": 1002, "msg": "请先登录"}),
         ("/user/get_user_info", {"ret": "0", "nickname": "x"}),
-        ("/user/get_user_info", []),
     ],
 )
 def test_a_refusal_of_qq_ends_the_sign_in(at_qq: Client, path: str, answer):
