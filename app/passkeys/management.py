@@ -7,10 +7,12 @@ user handle for all its passkeys, enforced under its row lock.
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from fido2 import cbor
+from fido2.cose import CoseKey
 from fido2.webauthn import (
     PublicKeyCredentialDescriptor,
     PublicKeyCredentialUserEntity,
@@ -139,24 +141,15 @@ def finish(
     properties = made.client_extension_results.get("credProps")
     if isinstance(properties, dict) and properties.get("rk") is False:
         raise PasskeyNotDiscoverable
-    new = ceremony.verify_registration(site, flow["challenge"], made)
-    data, now = made.response.attestation_object.auth_data, rt.clock.now()
+    key = ceremony.verify_registration(site, flow["challenge"], made).public_key
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)
         _require_unchanged(account, flow)
         _require_new(session, made.id, flow)
-        passkey = Passkey(
-            user_id=account.id,
-            credential_id=made.id,
-            public_key=cbor.encode(new.public_key),
-            name=_tidy_name(flow["name"] if name is None else name),
-            transports=transports,
-            sign_count=data.counter,
-            backup_eligible=data.is_backup_eligible(),
-            backed_up=data.is_backed_up(),
-            created_at=now,
-            updated_at=now,
-        )
+        passkey = _passkey(made, key, rt.clock.now())
+        passkey.user_id = account.id
+        passkey.name = _tidy_name(flow["name"] if name is None else name)
+        passkey.transports = transports
         # The account's last passkey was removed meanwhile; or the account itself was, and SQLite
         # reused its id.
         if queries.find_handle(session, account.id) != flow["handle"]:
@@ -175,6 +168,20 @@ def finish(
         )
         users.notify_owner(rt, session, account, Notice.ADDED)
     return passkey
+
+
+def _passkey(made: RegistrationResponse, key: CoseKey, now: datetime) -> Passkey:
+    """Return what is known of a verified passkey; account, name and transports are missing."""
+    data = made.response.attestation_object.auth_data
+    return Passkey(
+        credential_id=made.id,
+        public_key=cbor.encode(key),
+        sign_count=data.counter,
+        backup_eligible=data.is_backup_eligible(),
+        backed_up=data.is_backed_up(),
+        created_at=now,
+        updated_at=now,
+    )
 
 
 def list_passkeys(rt: Runtime, user_id: int) -> Sequence[Passkey]:
