@@ -5,7 +5,7 @@ import signal
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psycopg2
 from redis import Redis
@@ -164,7 +164,8 @@ class ValkeyIsFull(ValkeyFault):
 
     def begin(self) -> None:
         self._redis = Redis.from_url(self.bed.valkey.url, single_connection_client=True)
-        self._usual = self._redis.config_get("maxclients")["maxclients"]
+        limits = cast("dict[str, str]", self._redis.config_get("maxclients"))
+        self._usual = limits["maxclients"]
         self._redis.config_set("maxclients", 1)
         for kind in ("normal", "pubsub"):
             self._redis.client_kill_filter(_type=kind, skipme=True)

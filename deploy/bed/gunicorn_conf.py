@@ -18,9 +18,9 @@ _file = os.open(os.environ["BED_CLOCK"], os.O_RDONLY)
 _right = Clock.now
 
 
-def _wrong(clock: Clock) -> datetime:
+def _wrong(self: Clock) -> datetime:
     (seconds,) = struct.unpack("d", os.pread(_file, 8, 0))
-    return _right(clock) + timedelta(seconds=seconds)
+    return _right(self) + timedelta(seconds=seconds)
 
 
-Clock.now = _wrong  # type: ignore[method-assign]
+Clock.now = _wrong  # type: ignore[method-assign]  # on purpose, for the whole process

@@ -99,12 +99,13 @@ class Ledger:
                 self.add_violation(f"doubled: {len(users)} rows of {what}")
             elif change.user_id is not None and users not in ([], [change.user_id]):
                 self.add_violation(f"somebody else's: {what}, {users}")
-        for (tag, action), users in found.items():
-            self.add_violation(f"not asked for, or refused: {len(users)} rows of {action} by {tag}")
+        for (agent, action), users in found.items():
+            what = f"{action} by {agent}"
+            self.add_violation(f"not asked for, or refused: {len(users)} rows of {what}")
         return sum(change.is_certain for change in self._changes.values())
 
 
-def _entries(rt: Runtime) -> dict[tuple[str, str], list[int]]:
+def _entries(rt: Runtime) -> dict[tuple[str | None, str], list[int]]:
     """Return the user ids in the audit log, by tag and action.
 
     Entries without a user (id 0) are left out: the service itself or an operator caused them.

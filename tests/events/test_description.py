@@ -4,9 +4,11 @@ import json
 
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
 
 from app.events.messages import Kind, parse, sync_required
-from tests.support.openapi import DOCUMENT, DRAFT202012, NAME, Registry, Resource
+from tests.support.openapi import DOCUMENT, NAME
 from tests.support.storage_events import SCHEMA
 
 pytestmark = pytest.mark.any_database
@@ -22,7 +24,7 @@ def document(app):
 @pytest.fixture
 def complaints(document):
     """Return a function that judges an event by the description."""
-    registry = Registry().with_resource(NAME, Resource(document, specification=DRAFT202012))
+    registry = Registry().with_resource(NAME, DRAFT202012.create_resource(document))
     schema = {"$ref": f"{NAME}#/components/schemas/StorageEvent"}
     judge = Draft202012Validator(schema, registry=registry, format_checker=FormatChecker())
     return lambda event: [error.message for error in judge.iter_errors(event)]

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from flask import Flask
 from werkzeug.http import dump_cookie, parse_cookie
@@ -67,7 +67,7 @@ class Answer:
 
     @property
     def code(self) -> str:
-        return self.json["code"]
+        return cast("str", self.json["code"])
 
     @property
     def data(self) -> Any:
@@ -323,7 +323,8 @@ def is_enveloped(path: str, answer: Answer) -> bool:
         return True
     if path in NOT_ENVELOPED or path.startswith(f"{BASE}/docs/"):
         return False
-    return answer.headers.get("Content-Type", "").startswith("application/json")
+    content_type: str = answer.headers.get("Content-Type", "")
+    return content_type.startswith("application/json")
 
 
 def check_envelope(answer: Answer) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyotp
 
+from app.core.clock import Clock
 from tests.support.api import ApiClient
 from tests.support.clock import FakeClock
 
@@ -17,7 +18,7 @@ class Authenticator:
     """An authenticator app set up with one secret."""
 
     secret: str
-    clock: FakeClock
+    clock: Clock
 
     def code(self, steps: int = 0) -> str:
         """Return the current code, or the one `steps` time steps of 30 s from now."""
@@ -34,6 +35,7 @@ class Authenticator:
 
     def wait(self) -> str:
         """Advance to the next time step; return its code."""
+        assert isinstance(self.clock, FakeClock)
         self.clock.advance(seconds=STEP_SECONDS)
         return self.code()
 

@@ -124,7 +124,7 @@ def set_up_and_sign_in(page: Page) -> None:
 
 def widths(page: Page) -> list[int]:
     """Return the page's width, and the rightmost edge of its content outside any scroller."""
-    return page.evaluate(
+    found: list[int] = page.evaluate(
         """() => {
             const scrolls = (node) => /auto|scroll/.test(getComputedStyle(node).overflowX);
             const inScroller = (node) =>
@@ -135,3 +135,4 @@ def widths(page: Page) -> list[int]:
             return [document.documentElement.scrollWidth, Math.max(...ends)];
         }"""
     )
+    return found

@@ -1,6 +1,6 @@
 """Logins with a second factor, step by step."""
 
-from typing import Any
+from typing import Any, cast
 
 from app.core.clock import Clock
 from app.core.runtime import Runtime
@@ -33,19 +33,19 @@ def start_login(client: Any, user: KnownUser, **options: Any) -> str:
     """Do the first step; return the flow token for the second."""
     data = client.login(user, **options).ok()
     assert data["status"] == "mfa_required", data
-    return data["flow_token"]
+    return cast("str", data["flow_token"])
 
 
 def verify(client: Any, flow_token: str, code: str, method: str = "totp", **options: Any) -> Answer:
     """Do the second step."""
     body = {"flow_token": flow_token, "method": method, "code": code}
-    return client.post("/auth/mfa/challenge/verify", body, **options)
+    return cast("Answer", client.post("/auth/mfa/challenge/verify", body, **options))
 
 
 def send_code(client: Any, flow_token: str, **options: Any) -> Answer:
     """Have a code sent by e-mail."""
     body = {"flow_token": flow_token}
-    return client.post("/auth/mfa/challenge/email-code/send", body, **options)
+    return cast("Answer", client.post("/auth/mfa/challenge/email-code/send", body, **options))
 
 
 def wrong(code: str) -> str:

@@ -2,8 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
+from app.core.clock import Clock
 
-class FakeClock:
+
+class FakeClock(Clock):
     """Stands still until `advance`; `sleep` only records the duration."""
 
     def __init__(self, start: datetime = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from flask import Flask
 
@@ -34,7 +34,7 @@ class CommandResult:
         body = json.loads(self.stdout)
         assert list(body) == ["code", "msg"], self
         assert body["code"] == code, self
-        return body["msg"]
+        return cast("str", body["msg"])
 
     def complains(self) -> str:
         """Assert failure with one line of text on stderr; return it."""

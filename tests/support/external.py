@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import sqlalchemy as sa
@@ -130,7 +130,7 @@ def start(client: Any, kind: str = "oidc", key: str = "corp", **body: Any) -> St
 
 def come_back(client: Any, parameters: Mapping[str, str], path: str = CALLBACK) -> Answer:
     """Follow the provider's redirect back to the callback."""
-    return client.get(f"{path}?{urlencode(parameters)}")
+    return cast("Answer", client.get(f"{path}?{urlencode(parameters)}"))
 
 
 def sign_in(
@@ -143,7 +143,7 @@ def sign_in(
 def location(answer: Answer, origin: str = ORIGIN) -> str:
     """Assert a redirect within the site; return its path and query."""
     assert (answer.status, answer.body) == (302, b""), answer
-    target = answer.headers["Location"]
+    target: str = answer.headers["Location"]
     assert target.startswith(f"{origin}/"), target
     return target.removeprefix(origin)
 

@@ -206,13 +206,15 @@ class FakeProvider:
         reply = self.replies.get(request.path)
         if reply is not None:
             return reply if isinstance(reply, Reply) else reply(request)
-        return {
+        answers: dict[str, Respond] = {
             DISCOVERY: lambda _: Reply(without_removed(self.metadata)),
             "/jwks": lambda _: Reply({"keys": self.keys}),
             "/authorize": self._authorize,
             "/token": self._token,
             "/userinfo": self._userinfo,
-        }.get(request.path, lambda _: Reply({"error": "not_found"}, 404))(request)
+        }
+        respond = answers.get(request.path)
+        return respond(request) if respond else Reply({"error": "not_found"}, 404)
 
     def _authorize(self, request: Request) -> Reply:
         query = urlencode(self.sign_in(f"?{urlencode(request.query)}"))

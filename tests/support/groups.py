@@ -28,7 +28,7 @@ def _file(run: str) -> Path:
     return Path(tempfile.gettempdir(), f"gatehouse-test-groups-{run}.json")
 
 
-class Groups(LoadScopeScheduling):
+class Groups(LoadScopeScheduling):  # type: ignore[misc]  # xdist is untyped
     """Schedules a group as a whole, and every other test individually."""
 
     def __init__(self, config: pytest.Config, log: Any = None) -> None:

@@ -10,7 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psutil
 
@@ -134,18 +134,18 @@ class Service:
     def is_healthy(self) -> bool:
         try:
             with urllib.request.urlopen(f"{self.url}/health", timeout=30) as answer:
-                return answer.status == 200
+                return bool(answer.status == 200)
         except (OSError, urllib.error.URLError):
             return False
 
-    def post(self, path: str, **body: object) -> dict:
+    def post(self, path: str, **body: object) -> dict[str, Any]:
         """Send JSON; return the envelope's data."""
         watch.note_body(body)
         request = urllib.request.Request(
             self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
         with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.load(answer)["data"]
+            return cast("dict[str, Any]", json.load(answer)["data"])
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT_SECONDS)

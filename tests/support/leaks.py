@@ -153,8 +153,10 @@ def install() -> None:
     """Watch this process from now on, for good, without showing more records to any handler."""
     for name in OURS:
         logging.getLogger(name).setLevel(logging.DEBUG)
-    logging.Logger.callHandlers = _call_handlers  # type: ignore[method-assign]
-    tokens.secrets = _RecordingSecrets()  # type: ignore[assignment]
+    loggers: Any = logging.Logger
+    loggers.callHandlers = _call_handlers
+    source: Any = tokens
+    source.secrets = _RecordingSecrets()
 
 
 watch = Watch()

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from email.message import EmailMessage
 from pathlib import Path
+from typing import cast
 from urllib.parse import parse_qs, urlsplit
 
 # A link on a line of its own: an absolute URL, or a path while the site's origin is unknown.
@@ -40,7 +41,7 @@ class Mailbox:
         """Return the only link in a mail's text part."""
         links = LINK.findall(text_of(message))
         assert len(links) == 1, text_of(message)
-        return links[0]
+        return cast("str", links[0])
 
     def token(self, message: EmailMessage) -> str:
         """Return the token in that link."""
@@ -62,11 +63,11 @@ def text_of(message: EmailMessage) -> str:
     """Return the text part."""
     part = message.get_body(("plain",))
     assert part is not None, message
-    return part.get_content().replace("\r\n", "\n")
+    return cast("str", part.get_content()).replace("\r\n", "\n")
 
 
 def html_of(message: EmailMessage) -> str:
     """Return the HTML part."""
     part = message.get_body(("html",))
     assert part is not None, message
-    return part.get_content()
+    return cast("str", part.get_content())

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from flask import Flask
 from jsonschema import Draft202012Validator, FormatChecker
-from referencing import Registry, Resource
+from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 DOCUMENT = "/api/v1/openapi.json"
@@ -21,7 +21,7 @@ class Description:
 
     def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
-        resource = Resource(contents=document, specification=DRAFT202012)
+        resource = DRAFT202012.create_resource(document)
         self._registry = Registry().with_resource(NAME, resource)
         server = (document.get("servers") or [{"url": ""}])[0]["url"].rstrip("/")
         self._paths = [

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -76,11 +76,12 @@ class Key:
         return {1: 1, 3: EDDSA, -1: 6, -2: raw}
 
     def sign(self, message: bytes) -> bytes:
+        scheme: tuple[Any, ...] = ()
         if self.alg == ES256:
-            return self.private.sign(message, ec.ECDSA(hashes.SHA256()))
-        if self.alg == RS256:
-            return self.private.sign(message, padding.PKCS1v15(), hashes.SHA256())
-        return self.private.sign(message)
+            scheme = (ec.ECDSA(hashes.SHA256()),)
+        elif self.alg == RS256:
+            scheme = (padding.PKCS1v15(), hashes.SHA256())
+        return cast("bytes", self.private.sign(message, *scheme))
 
 
 @dataclass
@@ -268,7 +269,7 @@ BAD_NAMES = [
 
 def start_registration(client: ApiClient, **body: Any) -> Json:
     """Start a registration; return flow id and options."""
-    return client.post("/auth/passkeys/register/start", body).ok()
+    return cast("Json", client.post("/auth/passkeys/register/start", body).ok())
 
 
 def finish_registration(client: ApiClient, flow_id: str, credential: Any, **body: Any) -> Answer:
@@ -286,12 +287,12 @@ def register(client: ApiClient, device: Authenticator, **changes: Any) -> Answer
 
 def list_passkeys(client: ApiClient) -> list[Json]:
     """Return the passkeys of the account a client is signed in to."""
-    return client.get("/auth/passkeys").ok()
+    return cast("list[Json]", client.get("/auth/passkeys").ok())
 
 
 def start_login(client: ApiClient, **body: Any) -> Json:
     """Start a sign-in; return flow id and options."""
-    return client.post("/auth/passkeys/login/start", body).ok()
+    return cast("Json", client.post("/auth/passkeys/login/start", body).ok())
 
 
 def finish_login(client: ApiClient, flow_id: str, credential: Any) -> Answer:

@@ -387,10 +387,8 @@ def _restoring_script(connection: sa.Connection) -> str:
 
 def _literal_insert(table: sa.Table, row: dict[str, Any]) -> str:
     statement = sa.insert(table).values(row)
-    compiled = statement.compile(
-        dialect=postgresql.dialect(), compile_kwargs={"literal_binds": True}
-    )
-    return str(compiled)
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
+    return str(statement.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
 
 
 def copy_sqlite(template: Path, target: Path) -> str:

@@ -32,8 +32,9 @@ def install() -> None:
     """Make every application created from now on reuse what earlier ones have left."""
     Flask.url_map_class = _SharedMap
     # Statements are cached by dialect, and each engine has its own: those of a kind must be equal.
-    DefaultDialect.__eq__ = _is_alike  # type: ignore[assignment, method-assign]
-    DefaultDialect.__hash__ = _hash_of_kind  # type: ignore[method-assign]
+    dialects: Any = DefaultDialect
+    dialects.__eq__ = _is_alike
+    dialects.__hash__ = _hash_of_kind
     Engine._compiled_cache = property(lambda _: _statements, lambda *_: None)  # type: ignore[assignment]
     for dialect in (PGDialect_psycopg2, SQLiteDialect_pysqlite):
         dialect.initialize = _learning_once(dialect.initialize)  # type: ignore[method-assign]

@@ -73,7 +73,7 @@ class RecordingSmtpServer(BackgroundServer):
         return [address for mail in self.received for address in mail.recipients]
 
     async def _serve(self, started: threading.Event) -> None:
-        self._open: set[asyncio.BaseTransport] = set()
+        self._open: set[asyncio.WriteTransport] = set()
         server = await self._loop.create_server(
             self._protocol, "127.0.0.1", self.port, ssl=self.implicit_tls
         )
@@ -155,6 +155,7 @@ class _Protocol(SMTP):
         self._auth_required = sink.passwords is not None
 
     async def smtp_DATA(self, arg: str | None) -> None:  # noqa: N802
+        assert self.envelope is not None
         for address in self.envelope.rcpt_tos:
             if (answer := self._sink.data_refusals.get(address)) is not None:
                 await self.push(answer)

@@ -3,7 +3,7 @@
 https://chromedevtools.github.io/devtools-protocol/tot/WebAuthn/
 """
 
-from typing import Any
+from typing import Any, cast
 
 from playwright.sync_api import Page
 
@@ -37,7 +37,7 @@ class VirtualAuthenticator:
     @property
     def passkeys(self) -> list[dict[str, Any]]:
         """Its credentials, as DevTools describes them."""
-        return self._tell("getCredentials")["credentials"]
+        return cast("list[dict[str, Any]]", self._tell("getCredentials")["credentials"])
 
     def withhold_presence(self) -> None:
         self._tell("setAutomaticPresenceSimulation", enabled=False)
