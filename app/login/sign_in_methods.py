@@ -1,8 +1,9 @@
 """The ways in which an account can sign in.
 
 Each area that provides one registers a predicate for whether an account can use it
-(`Runtime.sign_in_methods`) and, unless it is the password, a function by which a password reset
-removes it from an account whose address nobody had verified before (`Runtime.on_unverified_reset`).
+(`rt.hooks.sign_in_methods`) and, unless it is the password, a function by which a password reset
+removes it from an account whose address nobody had verified before
+(`rt.hooks.on_unverified_reset`).
 """
 
 from collections.abc import Callable
