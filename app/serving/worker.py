@@ -1,13 +1,14 @@
 """gunicorn's gevent worker, which ends what would outlast its stop."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from errno import ECONNRESET
-from select import select
+from select import POLLIN
+from socket import SHUT_RDWR
 from typing import Any
 
 import gevent
+from gevent.monkey import get_original
 from gunicorn.workers.ggevent import GeventWorker
 
 POLL_SECONDS = 0.1
@@ -72,7 +73,17 @@ class Worker(GeventWorker):
         while True:
             gevent.sleep(LAST_REQUEST_SECONDS)
             for connection in list(self._waiting):
-                client = self._clients[connection]
-                if client.fileno() < 0 or select([client], [], [], 0)[0]:
-                    continue  # its next request has just arrived
-                connection.kill(ConnectionResetError(ECONNRESET, "stopping"), block=False)
+                hang_up_unless_asked(self._clients[connection])
+
+
+def hang_up_unless_asked(client: Any) -> None:
+    """End a connection on which no further request has arrived.
+
+    Nothing else may run between the look and the end, or a request could arrive in between: hence
+    the system's own `poll`, and no greenlet that is told to end.
+    """
+    arrived = get_original("select", "poll")()
+    with suppress(OSError, ValueError):  # closed already
+        arrived.register(client, POLLIN)
+        if not arrived.poll(0):
+            client.shutdown(SHUT_RDWR)
