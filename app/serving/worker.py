@@ -1,5 +1,6 @@
 """gunicorn's gevent worker, which ends what would outlast its stop."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ class Worker(GeventWorker):
 
     gunicorn would wait for them until its graceful time-out, and then log a traceback for each. It
     would drop connections that it accepted just before it closed the listener, whose address it
-    looks up when it begins with a connection.
+    looks up when it begins with a connection, and those that it had yet to accept.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -43,7 +44,11 @@ class Worker(GeventWorker):
     def run(self) -> None:
         """Serve until told to stop."""
         self._listener = Listener(self.sockets[0].getsockname())
+        self._open = self.sockets[0].dup()  # gunicorn closes the other
+        self._last: list[Any] = []
         super().run()
+        self._accept_last()
+        gevent.joinall(self._last, timeout=LAST_REQUEST_SECONDS)
 
     def handle(self, _listener: Any, client: Any, addr: Any) -> None:
         """Serve a connection."""
@@ -53,6 +58,13 @@ class Worker(GeventWorker):
             super().handle(self._listener, client, addr)  # type: ignore[arg-type]  # all it needs
         finally:
             del self._clients[connection]
+
+    def _accept_last(self) -> None:
+        """Accept the connections that wait, and close the listener before another can arrive."""
+        with suppress(OSError), self._open as listener:  # none waits any more
+            listener.setblocking(False)
+            while True:
+                self._last.append(gevent.spawn(self.handle, None, *listener.accept()))
 
     @contextmanager
     def timeout_ctx(self) -> Iterator[None]:  # type: ignore[override]  # the stubs say None
@@ -72,6 +84,8 @@ class Worker(GeventWorker):
         begin_shutdown()
         while True:
             gevent.sleep(LAST_REQUEST_SECONDS)
+            if self.sockets[0].fileno() < 0:
+                self._accept_last()
             for connection in list(self._waiting):
                 hang_up_unless_asked(self._clients[connection])
 
@@ -80,10 +94,11 @@ def hang_up_unless_asked(client: Any) -> None:
     """End a connection on which no further request has arrived.
 
     Nothing else may run between the look and the end, or a request could arrive in between: hence
-    the system's own `poll`, and no greenlet that is told to end.
+    the system's own calls, and no greenlet that is told to end.
     """
-    arrived = get_original("select", "poll")()
+    arrived, own_socket = get_original("select", "poll")(), get_original("socket", "socket")
     with suppress(OSError, ValueError):  # closed already
         arrived.register(client, POLLIN)
         if not arrived.poll(0):
-            client.shutdown(SHUT_RDWR)
+            with own_socket(fileno=os.dup(client.fileno())) as same:
+                same.shutdown(SHUT_RDWR)

@@ -336,9 +336,9 @@ def test_nobody_waits_for_the_count(rt, signed_in, user, clock, monkeypatch):
             yield session
             is_open[0] = False
 
-    def watched_take(self, name, bucket, whose):
+    def watched_take(self, name, *arguments, **options):
         counted.append((name, is_open[0]))
-        take(self, name, bucket, whose)
+        take(self, name, *arguments, **options)
 
     monkeypatch.setattr(Database, "transaction", watched_transaction)
     monkeypatch.setattr(RateLimits, "take", watched_take)
