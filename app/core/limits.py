@@ -23,6 +23,11 @@ from app.core.redis import Breaker
 from app.core.secret_box import SecretBox
 from app.core.tokens import random_hex
 
+log = logging.getLogger(__name__)
+
+MAX_LOCAL_NETWORKS = 10_000
+NO_VERDICTS = (Misconfigured, ServerFault, Unavailable)
+
 # The limit of all networks of one IPv6 subscriber together, as a multiple of that of one network.
 SUBSCRIBER_LIMIT_FACTOR = 10
 
@@ -83,11 +88,6 @@ def raise_if_limited(wait_ms: int, message: str | None = None) -> None:
     if wait_ms:
         raise RateLimited(message, retry_after=math.ceil(wait_ms / 1000))
 
-
-log = logging.getLogger(__name__)
-
-MAX_LOCAL_NETWORKS = 10_000
-NO_VERDICTS = (Misconfigured, ServerFault, Unavailable)
 
 # Counts an attempt in sorted sets scored by time, under all keys or none. Returns 0, or the
 # milliseconds to wait. The limit of the second key is SUBSCRIBER_LIMIT_FACTOR times that of the

@@ -44,7 +44,7 @@ class Worker(GeventWorker):
     def run(self) -> None:
         """Serve until told to stop."""
         self._listener = Listener(self.sockets[0].getsockname())
-        self._open = self.sockets[0].dup()  # gunicorn closes the other
+        self._still_open = self.sockets[0].dup()  # gunicorn closes the other
         self._last: list[Any] = []
         super().run()
         self._accept_last()
@@ -61,7 +61,7 @@ class Worker(GeventWorker):
 
     def _accept_last(self) -> None:
         """Accept the connections that wait, and close the listener before another can arrive."""
-        with suppress(OSError), self._open as listener:  # none waits any more
+        with suppress(OSError), self._still_open as listener:  # none waits any more
             listener.setblocking(False)
             while True:
                 self._last.append(gevent.spawn(self.handle, None, *listener.accept()))
