@@ -150,10 +150,7 @@ def finish(
         passkey.user_id = account.id
         passkey.name = _tidy_name(flow["name"] if name is None else name)
         passkey.transports = transports
-        # The account's last passkey was removed meanwhile; or the account itself was, and SQLite
-        # reused its id.
-        if queries.find_handle(session, account.id) != flow["handle"]:
-            raise FlowInvalid
+        _require_handle(session, account.id, flow)
         queries.add(session, passkey)
         _record(
             rt,
@@ -168,6 +165,13 @@ def finish(
         )
         users.notify_owner(rt, session, account, Notice.ADDED)
     return passkey
+
+
+def _require_handle(session: Session, user_id: int, flow: Mapping[str, Any]) -> None:
+    # Else the account's last passkey was removed meanwhile; or the account itself was, and SQLite
+    # reused its id.
+    if queries.find_handle(session, user_id) != flow["handle"]:
+        raise FlowInvalid
 
 
 def _passkey(made: RegistrationResponse, key: CoseKey, now: datetime) -> Passkey:
