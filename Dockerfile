@@ -11,7 +11,7 @@ RUN python -m venv /venv \
     && /venv/bin/pip check
 
 FROM python:3.13-slim
-ENV PATH=/venv/bin:$PATH \
+ENV PATH=/srv/gatehouse/bin:/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     GATEHOUSE_INSTANCE=/srv/instance \
@@ -26,6 +26,7 @@ WORKDIR /srv/gatehouse
 COPY wsgi.py gunicorn.conf.py ./
 COPY migrations migrations
 COPY app app
+COPY bin/gatehouse bin/lib.sh bin/
 # Compiled now: the file system is read-only later.
 RUN python -m compileall -q -j 0 app wsgi.py
 USER gatehouse

@@ -156,6 +156,17 @@ def post_worker_init(worker: Any) -> None:
     gevent.spawn(worker.watch_for_stop, runtime.begin_shutdown)
 
 
+def pre_request(_worker: Any, request: Any) -> None:
+    """Join the fields of a request's `Cookie` by semicolons (RFC 9113, section 8.2.3).
+
+    gunicorn joins fields of the same name by commas, which belong to the value of a cookie.
+    """
+    cookies = [value for name, value in request.headers if name == "COOKIE"]
+    if len(cookies) > 1:
+        others = [field for field in request.headers if field[0] != "COOKIE"]
+        request.headers = [*others, ("COOKIE", "; ".join(cookies))]
+
+
 def worker_exit(_server: Any, worker: Any) -> None:
     """Close the worker's connections to the database and Redis."""
     if worker.booted:

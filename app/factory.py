@@ -8,7 +8,14 @@ from redis import Redis
 
 from app.administration import cli as administration
 from app.administration import service as administration_service
-from app.avatars.views import bp as avatars
+from app.administration.views.audit import bp as admin_audit
+from app.administration.views.credentials import bp as admin_credentials
+from app.administration.views.external_auth import bp as admin_external_auth
+from app.administration.views.system import bp as admin_system
+from app.administration.views.teams import bp as admin_teams
+from app.administration.views.users import bp as admin_users
+from app.avatars import views as avatars
+from app.confirmation.views import bp as confirmation
 from app.contact_verification.views import bp as contact_verification
 from app.core import logs
 from app.core.clock import Clock
@@ -29,13 +36,16 @@ from app.events.hub import Hub
 from app.external_auth import links as external_links
 from app.external_auth import queries as external_queries
 from app.external_auth.views import bp as external_auth
-from app.invitations.views import bp as invitations
+from app.invitations import views as invitations
 from app.login import sign_in_methods
 from app.login.views import bp as login
 from app.mail import dispatcher
+from app.mail.views import bp as admin_mail
 from app.mfa.views import bp as mfa
 from app.operations.views import bp as operations
 from app.operations.views import docs
+from app.own_data.views import bp as own_data
+from app.pages.views import bp as pages
 from app.passkeys import management as passkeys_management
 from app.passkeys import queries as passkeys_queries
 from app.passkeys.views import bp as passkeys
@@ -46,28 +56,45 @@ from app.sessions import service as sessions_service
 from app.sessions.views import bp as sessions
 from app.settings import queries as settings_queries
 from app.settings import service as settings
+from app.settings.views import bp as admin_settings
 from app.setup.views import bp as setup
 from app.storage_policies.views import bp as storage_policies
-from app.web import cors, errors, guards, lifecycle, metrics
+from app.teams.views import bp as teams
+from app.users import service as users_service
+from app.web import cors, errors, guards, lifecycle, metrics, request
 from app.web import runtime as web_runtime
 
 BLUEPRINTS = (
     operations,
     docs,
+    pages,
     setup,
     registration,
-    invitations,
+    invitations.bp,
+    invitations.admin_bp,
     contact_verification,
     mfa,
     login,
     sessions,
+    confirmation,
     passwords,
     passkeys,
     external_auth,
     profile,
-    avatars,
+    avatars.bp,
+    avatars.admin_bp,
     events.bp,
+    own_data,
     storage_policies,
+    teams,
+    admin_users,
+    admin_settings,
+    admin_audit,
+    admin_system,
+    admin_credentials,
+    admin_mail,
+    admin_teams,
+    admin_external_auth,
 )
 
 
@@ -90,9 +117,10 @@ def create_app(
     # A redirect to the normalised path would name that host.
     app.url_map.merge_slashes = False
     rt = _runtime(app, config, clock or Clock(), redis, mailer or Mailer(), http_client)
+    app.url_map.converters["row"] = request.RowId
     web_runtime.install(app, rt)
     rt.database.on_statement(metrics.QUERIES.inc)
-    guards.install(app, sessions_service.authenticate)
+    guards.install(app, sessions_service.authenticate, users_service.require_still_admin)
     errors.install(app)
     lifecycle.install(app, rt)
     cors.install(app)
@@ -132,7 +160,7 @@ def _runtime(
         settings=LiveSettings(load_settings, clock),
         keyring=keyring,
         secret_box=secret_box,
-        passwords=Passwords(config.argon2, config.password_threads),
+        passwords=Passwords(config.argon2, config.password_threads, config.breached_passwords),
         limits=Limits(
             RateLimits(clients.fail_fast, clock),
             AttemptLimits(clients.fail_fast, clock, config.failure_limit, secret_box),
@@ -157,6 +185,8 @@ def _fill_hooks(rt: Runtime, hub: Hub) -> None:
             external_links.by_external_link,
         ]
     )
+    hooks.external_confirmations.append(external_links.by_dated_link)
+    hooks.on_sign_in_switch.append(users_service.notify_administrators)
     hooks.on_unverified_reset.extend([passkeys_queries.remove_all, external_queries.remove_links])
     hooks.extra_login_methods.append(external_queries.is_any_enabled)
     hooks.on_start.extend(

@@ -71,6 +71,20 @@ def fill(service: Service, users: range, sessions_each: int = 0) -> None:
             cursor.execute(statement)
 
 
+def fill_audit_log(service: Service, rows: int, users: int) -> None:
+    """Add entries of sign-ins, spread over the accounts and over 90 days; PostgreSQL only."""
+    columns = "user_id, action, entity_type, entity_id, entity_name, ip_address, created_at"
+    values = (
+        f"1 + n % {users}, 'user_login', 'auth_session', n, 'bench', '127.0.0.1',"
+        f" now() - interval '90 days' * n / {rows}"
+    )
+    with database(service) as (cursor, dialect):
+        cursor.execute("SET synchronous_commit = off")
+        series = _series(dialect, range(1, rows + 1))
+        cursor.execute(f"INSERT INTO audit_log ({columns}) SELECT {values} FROM {series} AS s")
+        cursor.execute("VACUUM ANALYZE audit_log")
+
+
 @contextmanager
 def database(service: Service) -> Iterator[tuple[Any, Dialect]]:
     """Yield an autocommit cursor on the service's database, and its dialect."""
@@ -113,6 +127,7 @@ def _insert_sessions(dialect: Dialect, users: range, each: int) -> str:
         "user_agent": "'bench'",
         "created_at": "u.created_at",
         "last_seen_at": "u.created_at",
+        "confirmed_at": "u.created_at",
         "expires_at": dialect.in_a_week,
     }
     return (

@@ -1,15 +1,14 @@
 """An OpenID provider on loopback that signs everybody in: `python -m bench.identity_provider`.
 
-It prints its issuer, and ends when its standard input does, or at Ctrl-C. For trying out external
-sign-in (README.md), so it asks nobody anything.
+It prints its issuer and serves until Ctrl-C. For trying out external sign-in (docs/tour.md), so it
+asks nobody anything.
 """
 
+import argparse
 import base64
 import hashlib
 import logging
 import secrets
-import sys
-import threading
 import time
 from contextlib import suppress
 from typing import Any
@@ -105,13 +104,16 @@ def _client() -> tuple[str | None, str | None]:
 
 
 def main() -> None:
-    """Serve sign-ins until standard input ends."""
+    """Serve sign-ins until interrupted."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.identity_provider", description=(__doc__ or "").partition(":")[0]
+    )
+    parser.add_argument("--port", type=int, default=8090, help="0 takes a free one (default: 8090)")
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = make_server("127.0.0.1", 0, app, threaded=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    server = make_server("127.0.0.1", parser.parse_args().port, app, threaded=True)
     print(f"http://127.0.0.1:{server.port}", flush=True)
     with suppress(KeyboardInterrupt):
-        sys.stdin.read()
+        server.serve_forever()
 
 
 if __name__ == "__main__":

@@ -78,10 +78,12 @@ ensure_venv() {
     fi
     for requirements in "$@"; do
         is_installed "$requirements" && continue
-        say "installing $requirements"
+        say "installing $requirements, which may take a minute"
         # The lists are complete. Were pip to resolve them again, a package released tomorrow could
         # ask for one that they do not name.
-        venv_pip install --quiet --no-deps --require-hashes -r "$requirements" ||
+        # Who watches sees pip at work; a log gets only what goes wrong.
+        if [ -t 2 ]; then quiet=; else quiet=--quiet; fi
+        venv_pip install $quiet --no-deps --require-hashes -r "$requirements" >&2 ||
             die "installation failed"
     done
     venv_pip check >&2 || die "these packages do not fit together: remove .venv and try again"

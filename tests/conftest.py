@@ -19,7 +19,7 @@ from redis import Redis
 
 # Failed assertions in these modules are explained like those of a test.
 pytest.register_assert_rewrite(
-    *(f"tests.support.{name}" for name in ("api", "browser", "live", "openapi", "outbox"))
+    *(f"tests.support.{name}" for name in ("api", "browser", "live", "openapi", "outbox", "pages"))
 )
 
 from app.core import redis as redis_client
@@ -70,6 +70,11 @@ BOTH_DATABASES = {
     "upgrade",
     "test_races",
     "test_prepare",
+    "test_own_teams",
+    "test_admin_system",
+    "test_activity",
+    "test_deletion",
+    "test_export",
     "test_users",
     "test_upload",
     "test_change_email",
@@ -90,6 +95,10 @@ BOTH_DATABASES = {
     "test_refresh",
     "test_setup",
     "test_groups",
+    "test_admin_audit",
+    "test_admin_teams",
+    "test_admin_groups",
+    "test_admin_providers",
     "test_migrate",
 }
 

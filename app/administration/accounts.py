@@ -12,19 +12,21 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.administration.errors import (
+    AccountChanged,
     AdministratorUndeletable,
     LastAdministrator,
     NoAdministrator,
+    NotThatUser,
+    OwnAccount,
     PasswordAbsent,
 )
 from app.audit.models import Action
-from app.avatars import upkeep as avatars
 from app.contact_verification import tokens
+from app.core.access import Operator
+from app.core.config import Bucket
 from app.core.database import locks
 from app.core.runtime import Runtime
-from app.external_auth import links as external_links
-from app.mfa import service as mfa
-from app.passkeys import queries as passkeys_queries
+from app.own_data import erasure
 from app.sessions import service as sessions
 from app.settings import keys
 from app.setup import queries as setup_queries
@@ -32,47 +34,46 @@ from app.setup import service as setup
 from app.setup.errors import AdministratorMissing
 from app.storage_policies import queries as storage_queries
 from app.storage_policies import service as storage
-from app.teams import service as teams
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, Role, Status, User
 from app.web.schema import timestamp
 
-
-def credentials(rt: Runtime, account: Account) -> dict[str, object]:
-    """Return what an account can sign in with; `second_factor` lists what a login would ask for."""
-    with rt.reading() as session:
-        password_hash = users_queries.find_password_hash(session, account.id)
-        passkeys = passkeys_queries.list_passkeys(session, account.id)
-    return {
-        "password": password_hash is not None,
-        "second_factor": mfa.methods(rt, account),
-        "passkeys": len(passkeys),
-        "external_links": len(external_links.list_links(rt, account.id)),
-    }
+ROLE_CHANGES = Bucket(per_second=20 / 3600, burst=20)
+# What changes while the sessions of an account go on.
+GOES_ON = {"role", "storage_quota", "policy_group_id"}
 
 
 def create(
     rt: Runtime,
+    by: Operator,
     *,
     username: str,
     email: str,
     password: str,
     role: Role = Role.USER,
     must_change_password: bool = False,
+    storage_quota: int | None = None,
+    policy_group: str | int | None = None,
 ) -> Account:
     """Create an activated, verified account.
 
     The installation must be ready, except for the first administrator, who can thus be created
-    without a browser. Raises: SystemNotInitialized, NoAdministrator and what `users.create` raises.
+    without a browser. None for the quota or the group means the default one. Raises:
+    SystemNotInitialized, NoAdministrator, GroupNotFound, NameAmbiguous, GroupUnusable and what
+    `users.create` raises.
     """
     users.require_acceptable(rt, password, username, email)
     password_hash = rt.passwords.hash(password)
-    quota = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA)
+    if storage_quota is None:
+        storage_quota = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA)
     now = rt.clock.now()
     with rt.transaction() as session:
         locks.hold(session, locks.SETUP)
-        group_id = _group_for(session, role)
+        group_id = group_for(session, role)
+        if policy_group is not None:
+            locks.hold(session, locks.STORAGE_TOPOLOGY)
+            group_id = storage.get_assignable(session, policy_group).id
         new = User(
             username=username,
             email=email,
@@ -81,161 +82,130 @@ def create(
             activated_at=now,
             email_verified_at=now,
             must_change_password=must_change_password,
-            storage_quota=quota,
+            storage_quota=storage_quota,
             policy_group_id=group_id,
         )
         account = users.create(session, new, now)
-        users.record(rt, session, Action.ADMIN_CREATE_USER, account, details={"role": role})
+        users.record_by(rt, session, by, Action.ADMIN_CREATE_USER, account, {"role": role})
+        if role is Role.ADMIN:
+            event = f"The new account {account.username} is an administrator."
+            users.notify_administrators(rt, session, by, event)
     return account
 
 
 def set_password(
-    rt: Runtime, who: str, password: str, *, must_change_password: bool = False
+    rt: Runtime,
+    by: Operator,
+    who: str | int,
+    password: str,
+    *,
+    must_change_password: bool = False,
 ) -> Account:
-    """Replace the password and end every session.
+    """Replace the password and end every session; the owner is told by mail.
 
-    Links mailed earlier become invalid. Raises: UserNotFound, PasswordInvalid.
+    Links mailed earlier become invalid. Raises: UserNotFound, PasswordInvalid, OwnAccount.
     """
     with rt.reading() as connection:
         named = users.named(connection, who)
     users.require_acceptable(rt, password, named.username, named.email)
     details = {"must_change_password": must_change_password}
     columns = {"password_hash": rt.passwords.hash(password), **details}
-    with _account(rt, who) as (session, account):
+    with locked(rt, who) as (session, account):
+        require_not_own(by, account)
         users_queries.set_columns(session, account.id, rt.clock.now(), **columns)
         sessions.revoke_all(rt, session, account.id)
         tokens.void(session, account.id)
-        users.record(rt, session, Action.ADMIN_RESET_USER_PASSWORD, account, details=details)
+        users.record_by(rt, session, by, Action.ADMIN_RESET_USER_PASSWORD, account, details)
+        users.notify_owner(rt, session, account, "An administrator set a new password.")
+        if account.role == Role.ADMIN:
+            event = f"Another administrator set the password of {account.username}."
+            users.notify_administrators(rt, session, by, event)
         return users.get(session, account.id)
 
 
-def set_role(rt: Runtime, who: str, role: Role) -> Account:
-    """Change the role of an account; its sessions continue with the new rights.
+def update(
+    rt: Runtime,
+    by: Operator,
+    who: str | int,
+    *,
+    policy_group: str | int | None = None,
+    expected_updated_at: datetime | None = None,
+    **wanted: Any,
+) -> Account:
+    """Change `role`, `status`, `must_change_password`, `email_verified` or `storage_quota`.
 
-    Raises: UserNotFound, LastAdministrator.
+    All of them or none; what has the wanted value already is left alone. Another role, quota or
+    group leaves the sessions of the account running, anything else ends them. Verifying the address
+    also activates an account that waits for it. `expected_updated_at` is the state the change is
+    meant for; None accepts any.
+    Raises: RateLimited, UserNotFound, AccountChanged, GroupNotFound, NameAmbiguous, GroupUnusable,
+    OwnAccount, LastAdministrator, PasswordAbsent.
     """
-    with _account(rt, who, locks.SETUP) as (session, account):
-        if role is not Role.ADMIN:
-            _require_other_admin(session, account)
-        return _change(rt, session, account, ends_sessions=False, role=role)
+    if "role" in wanted:
+        _limit_role_changes(rt, by, who, wanted["role"])
+    with locked(rt, who, locks.SETUP, locks.STORAGE_TOPOLOGY) as (session, account):
+        if expected_updated_at not in (None, account.updated_at):
+            raise AccountChanged
+        if policy_group is not None:
+            wanted["policy_group_id"] = storage.get_assignable(session, policy_group).id
+        changed = _columns(account, wanted, rt.clock.now())
+        if not changed:
+            return account
+        _require_changeable(session, by, account, changed)
+        return _change(rt, session, by, account, changed)
 
 
-def set_status(rt: Runtime, who: str, status: Status) -> Account:
-    """Enable or disable an account.
-
-    Raises: UserNotFound, LastAdministrator.
-    """
-    with _account(rt, who, locks.SETUP) as (session, account):
-        if status is Status.DISABLED:
-            _require_other_admin(session, account)
-        return _change(rt, session, account, status=status)
-
-
-def require_password_change(rt: Runtime, who: str, *, required: bool) -> Account:
-    """Require the owner to change the password at the next login, or lift that requirement.
-
-    Raises: UserNotFound, PasswordAbsent.
-    """
-    with _account(rt, who) as (session, account):
-        if required and users_queries.find_password_hash(session, account.id) is None:
-            raise PasswordAbsent
-        return _change(rt, session, account, must_change_password=required)
-
-
-def verify_email(rt: Runtime, who: str) -> Account:
-    """Mark the address as verified; this also activates an account that is not activated yet.
-
-    Raises: UserNotFound.
-    """
-    with _account(rt, who) as (session, account):
-        now = rt.clock.now()
-        if account.activated_at is None:
-            tokens.void(session, account.id)  # the mailed activation link has become pointless
-        return _change(
-            rt,
-            session,
-            account,
-            email_verified_at=account.email_verified_at or now,
-            activated_at=account.activated_at or now,
-        )
-
-
-def set_quota(rt: Runtime, who: str, quota_bytes: int) -> Account:
-    """Set the storage quota of an account; 0 means no limit.
-
-    Raises: UserNotFound.
-    """
-    with _account(rt, who) as (session, account):
-        return _change(rt, session, account, ends_sessions=False, storage_quota=quota_bytes)
-
-
-def assign_group(rt: Runtime, who: str, group: str) -> Account:
-    """Assign an account to a policy group.
-
-    Raises: UserNotFound, GroupNotFound, NameAmbiguous, GroupUnusable.
-    """
-    with _account(rt, who, locks.STORAGE_TOPOLOGY) as (session, account):
-        target = storage.get_group(session, group)
-        storage.require_assignable(target)
-        return _change(rt, session, account, ends_sessions=False, policy_group_id=target.id)
-
-
-def reset_mfa(rt: Runtime, who: str) -> tuple[Account, int]:
-    """Remove the second factors of an account (after a lost device, say) and end every session.
-
-    Return the account and how many factors it had. Raises: UserNotFound.
-    """
-    with _account(rt, who) as (session, locked):
-        removed = mfa.remove(rt, session, locked)
-        sessions.revoke_all(rt, session, locked.id)
-        users.record(
-            rt, session, Action.ADMIN_RESET_USER_MFA, locked, details={"removed_factors": removed}
-        )
-        account = users.get(session, locked.id)
-    mfa.discard_flows(rt, account.id)
-    return account, removed
-
-
-def revoke_sessions(rt: Runtime, who: str) -> int:
+def revoke_sessions(rt: Runtime, by: Operator, who: str | int) -> int:
     """End every session of an account and void its pending flows; return how many sessions ended.
 
     Raises: UserNotFound.
     """
-    with _account(rt, who) as (session, account):
+    with locked(rt, who) as (session, account):
+        by = by.rechecked(session)  # it may be the operator's own account
         removed = sessions.revoke_all(rt, session, account.id)
         details = {"removed": removed}
-        users.record(rt, session, Action.ADMIN_REVOKE_USER_SESSIONS, account, details=details)
+        users.record_by(rt, session, by, Action.ADMIN_REVOKE_USER_SESSIONS, account, details)
     return removed
 
 
-def delete(rt: Runtime, who: str) -> Account:
+def delete(rt: Runtime, by: Operator, who: str | int, *, confirm: str | None = None) -> Account:
     """Delete an account with everything it owns; return its last state.
 
-    Raises: UserNotFound, AdministratorUndeletable, TeamCreatorUndeletable, TeamOwnerUndeletable.
+    `confirm` is the username that the operator believes the account to have; None is no check.
+    Raises: UserNotFound, NotThatUser, AdministratorUndeletable, TeamCreatorUndeletable,
+    TeamOwnerUndeletable.
     """
-    with _account(rt, who, locks.SETUP) as (session, account):
+    with locked(rt, who, locks.SETUP) as (session, account):
+        if confirm is not None and confirm.lower() != account.username.lower():
+            raise NotThatUser
         if account.role == Role.ADMIN:
             raise AdministratorUndeletable
-        teams.require_deletable(session, account.id)
-        sessions.revoke_all(rt, session, account.id)  # also notifies open event streams
-        users_queries.remove(session, account.id)
-        users.record(
-            rt, session, Action.ADMIN_FORCE_DELETE_USER, account, details={"email": account.email}
-        )
-    avatars.forget(rt, account.id)
+        erasure.delete(rt, session, account)
+        details = {"email": account.email}
+        users.record_by(rt, session, by, Action.ADMIN_FORCE_DELETE_USER, account, details)
+    erasure.clear_up(rt, account.id)
     return account
 
 
 @contextmanager
-def _account(rt: Runtime, who: str, *before: str) -> Iterator[tuple[Session, Account]]:
-    """Open a transaction that holds the locks `before` and the named account, in this order."""
+def locked(rt: Runtime, who: str | int, *before: str) -> Iterator[tuple[Session, Account]]:
+    """Open a transaction that holds the locks `before` and the account, in this order."""
     with rt.transaction() as session:
         for lock in before:
             locks.hold(session, lock)
         yield session, users.lock_named(session, who)
 
 
-def _group_for(session: Session, role: Role) -> int | None:
+def require_not_own(by: Operator, account: Account) -> None:
+    """Refuse what the owner of an account does elsewhere, where it asks for a proof.
+
+    Raises: OwnAccount.
+    """
+    if account.id == by.user_id:
+        raise OwnAccount
+
+
+def group_for(session: Session, role: Role) -> int | None:
     """Return the policy group of a new account; None if the first admin precedes any group."""
     if role is Role.ADMIN and not setup_queries.facts(session).has_admin:
         return storage_queries.find_default_group_id(session)
@@ -245,25 +215,99 @@ def _group_for(session: Session, role: Role) -> int | None:
         raise NoAdministrator from None
 
 
-def _require_other_admin(session: Session, account: Account) -> None:
+def _columns(account: Account, wanted: dict[str, Any], now: datetime) -> dict[str, Any]:
+    """Return the columns that differ from what is wanted."""
+    values = dict(wanted)
+    if (verified := values.pop("email_verified", None)) is not None:
+        values["email_verified_at"] = (account.email_verified_at or now) if verified else None
+        values["activated_at"] = account.activated_at or (now if verified else None)
+    return {name: new for name, new in values.items() if getattr(account, name) != new}
+
+
+def _require_changeable(
+    session: Session, by: Operator, account: Account, changed: dict[str, Any]
+) -> None:
+    """Refuse a change that shuts somebody out.
+
+    Raises: OwnAccount, LastAdministrator, PasswordAbsent.
+    """
+    loses = {
+        "role": "take the role away from yourself",
+        "status": "disable yourself",
+        "email_verified_at": "take the verification of your own address back",
+        "must_change_password": "force yourself to change the password",
+    }
+    lost = [name for name in loses if name in changed and _is_loss(name, changed[name])]
+    if lost and account.id == by.user_id:
+        raise OwnAccount(f"You cannot {loses[lost[0]]}.")
+    if {"role", "status", "email_verified_at"} & set(lost):
+        require_other_admin(session, account)
+    is_forced = "must_change_password" in lost
+    if is_forced and users_queries.find_password_hash(session, account.id) is None:
+        raise PasswordAbsent
+
+
+def _is_loss(column: str, value: Any) -> bool:
+    gains = {"role": Role.ADMIN, "status": Status.ACTIVE, "must_change_password": False}
+    return value is None or (column in gains and value != gains[column])
+
+
+def require_other_admin(session: Session, account: Account) -> None:
+    """Refuse what removes the last administrator who can sign in; the lock SETUP is held.
+
+    Raises: LastAdministrator.
+    """
     is_admin = account.role == Role.ADMIN
     if is_admin and not users_queries.is_other_admin_active(session, account.id):
         raise LastAdministrator
 
 
 def _change(
-    rt: Runtime, session: Session, account: Account, *, ends_sessions: bool = True, **values: Any
+    rt: Runtime, session: Session, by: Operator, account: Account, changed: dict[str, Any]
 ) -> Account:
-    """Write the values that differ and audit them; do nothing if none differs."""
-    changed = {name: new for name, new in values.items() if getattr(account, name) != new}
-    if not changed:
-        return account
+    if changed.get("activated_at"):
+        tokens.void(session, account.id)  # the mailed activation link has become pointless
     users_queries.set_columns(session, account.id, rt.clock.now(), **changed)
-    if ends_sessions:
+    if changed.keys() - GOES_ON:
         sessions.revoke_all(rt, session, account.id)
-    details = {
-        name: timestamp(value) if isinstance(value, datetime) else value
-        for name, value in changed.items()
-    }
-    users.record(rt, session, Action.ADMIN_UPDATE_USER, account, details=details)
+    details: dict[str, object] = {"changed_fields": sorted(changed)}
+    for name, value in changed.items():
+        details[name], details[f"previous_{name}"] = _shown(value), _shown(getattr(account, name))
+    users.record_by(rt, session, by, Action.ADMIN_UPDATE_USER, account, details)
+    _tell_of_administrators(rt, session, by, account, changed)
     return users.get(session, account.id)
+
+
+def _limit_role_changes(rt: Runtime, by: Operator, who: str | int, role: Role) -> None:
+    """Slow down whoever has stolen an administrator's session; not an operator with a shell.
+
+    Raises: UserNotFound, RateLimited.
+    """
+    if by.user_id is None or not rt.config.rate_limits:
+        return
+    with rt.reading() as session:
+        is_change = users.named(session, who).role != role
+    if is_change:
+        rt.limits.rates.take("admin_role_changes", ROLE_CHANGES, str(by.user_id))
+
+
+def _shown(value: Any) -> Any:
+    return timestamp(value) if isinstance(value, datetime) else value
+
+
+def _tell_of_administrators(
+    rt: Runtime, session: Session, by: Operator, account: Account, changed: dict[str, Any]
+) -> None:
+    """Mail the administrators what happens to the set of them, also whoever is none any more."""
+    name = account.username
+    if changed.get("role") == Role.ADMIN:
+        event = f"The account {name} is now an administrator."
+    elif account.role == Role.ADMIN and "role" in changed:
+        event = f"The account {name} is no longer an administrator."
+    elif account.role == Role.ADMIN and changed.get("status") == Status.DISABLED:
+        event = f"The administrator {name} was disabled."
+    else:
+        return
+    users.notify_administrators(rt, session, by, event)
+    if account.role == Role.ADMIN:
+        users.notify_owner(rt, session, account, event)

@@ -1,5 +1,6 @@
 """`flask doctor`: runs its checks, of which those on stored data are here."""
 
+import logging
 import os
 from collections.abc import Callable
 
@@ -8,11 +9,12 @@ from app.administration import service
 from app.administration.machine_checks import Finding, Level, fail, ok, warn
 from app.core.addresses import is_loopback_name
 from app.core.config import ConfigError
+from app.core.database.database import reason_of
 from app.core.database.key_use import KeyUse
 from app.core.runtime import Runtime
 from app.core.texts import pluralized
 from app.external_auth.providers import service as external_auth
-from app.mail import service as mails
+from app.mail import operators as mails
 from app.mail.errors import MailDeliveryFailed
 from app.passkeys import relying_party
 from app.settings import keys, upkeep
@@ -20,12 +22,14 @@ from app.setup.queries import SetupState
 from app.web import site
 from app.web.cli import FAILURES, refusal_of
 
+log = logging.getLogger(__name__)
+
 Check = Callable[[Runtime], Finding]
 
 IF_LOST = (
     "only if it is lost for good, set the secrets of the mail server and of providers again, and "
-    "have second factors set up anew (`flask users reset-mfa`). Mails among them wait for it, "
-    "three days at the most."
+    "have second factors set up again (`flask users reset-mfa`). Mails that need it wait for at "
+    "most three days."
 )
 
 
@@ -46,15 +50,15 @@ def stored_secrets(rt: Runtime) -> Finding:
     lost = sorted(use.unusable_key_ids)
     if not lost:
         secrets = pluralized(use.secrets.total(), "secret", "secrets")
-        return ok(f"{secrets}; every key that they need is here.")
+        return ok(f"{secrets}; every key they need is present.")
     told = " ".join(
         f"Key {key_id or '(unknown)'}, needed by {_stored_under(use, key_id)}, "
-        + ("is here with a wrong value." if rt.secret_box.knows(key_id) else "is missing.")
+        + ("is present with a wrong value." if rt.secret_box.knows(key_id) else "is missing.")
         for key_id in lost
     )
     if any(use.secrets[key_id] for key_id in lost):
         return fail(f"{told} Put the right one into {place}; {IF_LOST}")
-    return warn(f"{told} Unless it was taken out on purpose, put it back into {place}.")
+    return warn(f"{told} Unless it was removed on purpose, put it back into {place}.")
 
 
 def _stored_under(use: KeyUse, key_id: str) -> str:
@@ -72,8 +76,9 @@ def site_address(rt: Runtime) -> Finding:
         )
     if rt.settings.get(keys.PASSKEY_LOGIN_ENABLED) and not relying_party.is_usable(rt):
         return warn(
-            f"Browsers offer no passkeys at {origins[0]}. Let public_site_url begin with an https "
-            "address with a host name, or run `flask config set auth_passkey_login_enabled false`."
+            f"Browsers offer no passkeys at {origins[0]}. Begin public_site_url with an https "
+            "address with a host name, or run "
+            "`flask config set auth_passkey_login_enabled false`."
         )
     return ok(f"{', '.join(origins)}.")
 
@@ -85,15 +90,15 @@ def cookies(rt: Runtime) -> Finding:
     is_secure = rt.settings.get(site.COOKIE_SECURE)
     if is_https and not is_secure:
         return warn(
-            "The site uses https and its cookies travel over http, too. "
+            "The site uses https, but its cookies are also sent over http. "
             "Run `flask config set auth_cookie_secure true`."
         )
     if is_secure and origins and not is_https:
         return warn(
-            "Cookies are for https only and the site is not: browsers drop them. "
-            "Serve the site over https, or run `flask config set auth_cookie_secure false`."
+            "Cookies are sent over https only, but the site does not use https, so browsers drop "
+            "them. Serve the site over https, or run `flask config set auth_cookie_secure false`."
         )
-    return ok("Sent over https only." if is_secure else "Sent over http, too.")
+    return ok("Sent over https only." if is_secure else "Also sent over http.")
 
 
 def mail(rt: Runtime) -> Finding:
@@ -107,11 +112,11 @@ def mail(rt: Runtime) -> Finding:
         except MailDeliveryFailed as error:
             return warn(
                 f"Mails wait: the SMTP server {host}, port {port}, cannot be used: "
-                f"{error.public_message} Correct the mail_smtp_* settings, or start it."
+                f"{error.public_message} Correct the mail_smtp_* settings, or start the server."
             )
         if not (rt.settings.get(keys.MAIL_SECURITY) or is_loopback_name(host.lower())):
             return warn(
-                f"Mails go to {host}, port {port}, unencrypted, with the links and codes in them. "
+                f"Mails, with their links and codes, go to {host}, port {port}, unencrypted. "
                 "Run `flask config set mail_security true`, or use a server on this machine."
             )
         return ok(f"SMTP server {host}, port {port}, sender {sender}.")
@@ -123,10 +128,10 @@ def mail(rt: Runtime) -> Finding:
     there = next(path for path in (folder, *folder.parents) if os.access(path, os.F_OK))
     if not os.access(there, os.W_OK | os.X_OK):
         return warn(
-            f"Mails wait: no SMTP server is set, and {folder} cannot be written. "
+            f"Mails wait: no SMTP server is set, and {folder} cannot be written to. "
             "Set mail_smtp_host and mail_from_address, or correct GATEHOUSE_MAIL_DIR."
         )
-    return ok(f"No SMTP server is set: mails become files in {folder}, their links are logged.")
+    return ok(f"No SMTP server is set: mails are files in {folder}, their links are logged.")
 
 
 def external_sign_in(rt: Runtime) -> Finding:
@@ -135,7 +140,7 @@ def external_sign_in(rt: Runtime) -> Finding:
     if unreadable := external_auth.unreadable_keys(rt):
         return fail(
             f"The client secret of {', '.join(unreadable)} cannot be decrypted with any key. "
-            "Is a key missing? Put it back; only if it is lost, set it again with "
+            "Is a key missing? Put it back; only if it is lost, set the secret again with "
             "`flask external-auth update KEY --client-secret -`."
         )
     if not names:
@@ -155,7 +160,7 @@ def storage_route(rt: Runtime) -> Finding:
     state = service.setup_state(rt)
     if state is SetupState.NEEDS_ADMIN:
         return warn(
-            "needs_admin: make the first administrator in the browser, or run "
+            "needs_admin: create the first administrator in the browser, or run "
             "`flask users create --username NAME --email ADDRESS --role admin --generate`."
         )
     if state is SetupState.NEEDS_STORAGE:
@@ -169,6 +174,7 @@ MACHINE: dict[str, Check] = {
     "keys": machine.keys,
     "avatars": machine.avatars,
     "password hash": machine.password_hash,
+    "leaked passwords": machine.leaked_passwords,
     "redis": machine.redis,
     "database": machine.database,
 }
@@ -198,6 +204,14 @@ def examine(rt: Runtime) -> dict[str, Finding]:
     return findings
 
 
+def listed(findings: dict[str, Finding]) -> list[dict[str, str]]:
+    """Return findings as they are shown, in the order of the checks."""
+    return [
+        {"check": name, "level": finding.level, "message": finding.message}
+        for name, finding in findings.items()
+    ]
+
+
 def _finding(rt: Runtime, check: Check) -> Finding:
     try:
         return check(rt)
@@ -205,3 +219,7 @@ def _finding(rt: Runtime, check: Check) -> Finding:
         return fail("This cannot be checked without the keys.")
     except FAILURES as error:
         return fail(refusal_of(rt, error).public_message)
+    except Exception as error:
+        # Such as a nonsensical answer: the other checks still tell something.
+        log.debug("the check failed", exc_info=True)
+        return fail(f"This could not be checked ({reason_of(error)}).")

@@ -1,6 +1,7 @@
 """Checks of `flask doctor` on this machine and its servers: folders, keys, Redis, the database."""
 
 import os
+import re
 import stat
 import tempfile
 import timeit
@@ -53,6 +54,20 @@ class Finding:
 ok = partial(Finding, Level.OK)
 warn = partial(Finding, Level.WARN)
 fail = partial(Finding, Level.FAIL)
+
+
+def leaked_passwords(rt: Runtime) -> Finding:
+    """Check that the list of leaked passwords can be used, by a password that every one has."""
+    leaked = rt.passwords.leaked
+    if leaked.path is None:
+        return ok("No list of leaked passwords is set (GATEHOUSE_BREACHED_PASSWORDS).")
+    try:
+        is_there = leaked.has("password")
+    except (OSError, ValueError) as error:
+        return fail(f"The list of leaked passwords cannot be used, and refuses none: {error}.")
+    if not is_there:
+        return warn(f"{leaked.path} lacks even the password 'password': is it complete?")
+    return ok(f"New passwords are looked up in {leaked.path}.")
 
 
 def configuration(rt: Runtime) -> Finding:
@@ -108,13 +123,13 @@ def avatars(rt: Runtime) -> Finding:
     except OSError as error:
         return _unwritable(folder, error, ", or correct GATEHOUSE_AVATAR_DIR")
     except (FileTypeNotAllowed, RenderFailed):
-        return fail("No picture can be drawn. The log tells why.")
-    return ok(f"In {folder}; pictures can be drawn.")
+        return fail("Pictures cannot be rendered. The log says why.")
+    return ok(f"In {folder}; pictures can be rendered.")
 
 
 def _unwritable(folder: Path, error: OSError, or_else: str = "") -> Finding:
     return fail(
-        f"{folder} cannot be written ({error.strerror}). "
+        f"{folder} cannot be written to ({error.strerror}). "
         f"Make room there, or give it to the user the service runs as{or_else}."
     )
 
@@ -146,8 +161,8 @@ def redis(rt: Runtime) -> Finding:
         redis_client.require_writable(rt.redis.client)
     except ResponseError as error:
         return fail(
-            f"Redis refuses requests ({error}). Correct what it names: raise `maxmemory` of a full "
-            "one, promote a replica; or correct GATEHOUSE_REDIS_URL."
+            f"Redis refuses requests ({error}). Fix what it names (raise `maxmemory` if it is "
+            "full, promote a replica), or correct GATEHOUSE_REDIS_URL."
         )
     except RedisError as error:
         # The Redis error carries its cause only as text, so look at the chained exception.
@@ -173,15 +188,15 @@ def database(rt: Runtime) -> Finding:
             rt.database.require_writable(session)
         except DatabaseReadOnly:
             return fail(
-                "The database cannot be written. Give a file of SQLite to the user the service "
-                "runs as, promote a standby of PostgreSQL, reset `default_transaction_read_only`, "
+                "The database cannot be written to. Give an SQLite file to the user the service "
+                "runs as, promote a PostgreSQL standby, reset `default_transaction_read_only`, "
                 "or correct GATEHOUSE_DATABASE_URL."
             )
     if rt.database.is_sqlite:
         is_wal = found == "wal"
         wrong = f"SQLite's journal is {found}, not WAL. Use a local disk."
         return ok("SQLite with a write-ahead log.") if is_wal else fail(wrong)
-    if int(found.partition(".")[0]) < OLDEST_POSTGRESQL:
+    if int(re.split(r"\D", found, maxsplit=1)[0]) < OLDEST_POSTGRESQL:  # 18beta1 is one, too
         return warn(f"PostgreSQL {found} is out of support. Use {OLDEST_POSTGRESQL} or later.")
     return ok(f"PostgreSQL {found}.")
 
@@ -196,7 +211,7 @@ def migrations(rt: Runtime) -> Finding:
     if found.is_newer:
         return warn(
             f"The database is at {current}, which this version does not know: a newer one migrated "
-            "it. Within one minor version this one goes on with it. Upgrade this instance as well."
+            "it. Within one minor version, both work. Upgrade this instance as well."
         )
     return ok(f"At {current}.")
 

@@ -1,10 +1,9 @@
-"""Operator use cases for the installation: preparation, set-up state, cleanup, keys, audit log."""
+"""Operator use cases for the installation: preparation, set-up state, cleanup, keys."""
 
 import logging
 import threading
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,29 +13,37 @@ from alembic.util import CommandError
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.administration.errors import KeysFromEnvironment, KeysMissing, NoAdministrator
-from app.audit import queries as audit_queries
+from app.administration import health
+from app.administration.errors import (
+    KeysFromEnvironment,
+    KeysMissing,
+    NoAdministrator,
+    RotationRunning,
+)
+from app.audit import hourly
 from app.audit import service as audit
-from app.audit.models import Action, EntityType, Event
+from app.audit.models import EntityType
 from app.avatars import upkeep as avatars_upkeep
 from app.contact_verification import tokens as contact_tokens
 from app.core import folders
+from app.core.access import Operator
 from app.core.config import MIGRATIONS
 from app.core.database import locks
-from app.core.database.database import Reader, reason_of
+from app.core.database.database import reason_of
 from app.core.database.key_use import KeyUse
 from app.core.database.revisions import revisions
 from app.core.db import Base
 from app.core.errors import AppError
 from app.core.keyring import RECHECK_SECONDS, SecretKey
 from app.core.runtime import Runtime
-from app.core.texts import pluralized, typed_id
+from app.core.texts import pluralized
 from app.core.tokens import random_fraction
 from app.external_auth.models import Provider
 from app.external_auth.providers import service as external_auth
 from app.mail import service as mail
 from app.mail.models import OutboxMail
 from app.mfa import upkeep as mfa_upkeep
+from app.own_data import erasure
 from app.sessions import revocation as sessions
 from app.settings import keys
 from app.settings import service as settings
@@ -45,13 +52,14 @@ from app.settings.models import SystemConfig
 from app.setup import service as setup
 from app.setup.errors import AdministratorMissing
 from app.setup.queries import SetupState
+from app.storage_policies import service as storage
 from app.teams import service as teams
-from app.users import queries as users_queries
 from app.users import service as users
-from app.users.errors import UserNotFound
-from app.users.models import Account, User
+from app.users.models import User
 
 log = logging.getLogger(__name__)
+
+CONFIG = EntityType.SYSTEM_CONFIG
 
 # The areas that store encrypted secrets or keyed hashes.
 AREAS_WITH_SECRETS = (settings_upkeep, mail, mfa_upkeep, external_auth)
@@ -76,11 +84,17 @@ CLEANUPS: dict[str, tuple[Callable[[Runtime], int], str, str]] = {
     ),
     "mails": (mail.delete_finished, "finished mail", "finished mails"),
     "teams": (teams.delete_archived, "archived team", "archived teams"),
+    "erased_accounts": (
+        erasure.scrub,
+        "audit entry of a deleted account",
+        "audit entries of deleted accounts",
+    ),
     "audit_entries": (audit.delete_outdated, "outdated audit entry", "outdated audit entries"),
     "avatar_leftovers": (avatars_upkeep.cleanup, "leftover of avatars", "leftovers of avatars"),
 }
 
 CLEANUP_LOCK_KEY = "gatehouse:cleanup_turn"
+ROTATION_LOCK_KEY = "gatehouse:key_rotation"
 POLL_SECONDS = 30.0
 RETRY_MS = 120_000
 TRANSIENT_ERRORS = (RedisError, SQLAlchemyError, AppError)
@@ -102,7 +116,7 @@ def create_if_missing(rt: Runtime, *, new_keys: bool = False) -> None:
             raise KeysMissing
         rt.keyring.create()
     elif rt.keyring.is_file and missing is not None:
-        log.warning("making a new database, %s, for keys that are not new: was one lost?", missing)
+        log.warning("creating a database, %s, for keys that are not new: was one lost?", missing)
     rt.keyring.require()
 
 
@@ -147,9 +161,25 @@ def setup_state(rt: Runtime) -> SetupState:
         raise NoAdministrator from None
 
 
+def bootstrap_storage(rt: Runtime, by: Operator) -> dict[str, Any]:
+    """Complete the default storage route; return its ids, and how far the set-up is."""
+    return {**vars(storage.bootstrap(rt, by)), "setup_state": setup_state(rt)}
+
+
 def cleanup(rt: Runtime) -> dict[str, int]:
     """Delete what has expired; idempotent, and safe beside concurrent runs."""
+    hourly.count_finished_hours(rt)
     return {name: delete(rt) for name, (delete, *_) in CLEANUPS.items()}
+
+
+def clean_up_now(rt: Runtime, by: Operator) -> dict[str, int]:
+    """Do `cleanup` because an operator asks for it."""
+    with rt.transaction() as session:
+        by.recheck(session)
+    cleaned = cleanup(rt)
+    with rt.transaction() as session:
+        audit.record_action(rt, session, by, CONFIG, "maintenance", "cleanup", **cleaned)
+    return cleaned
 
 
 def in_words(cleaned: dict[str, int]) -> str:
@@ -165,9 +195,10 @@ def start_cleanup(rt: Runtime) -> Callable[[], None]:
         # Random polling doubles as jitter: a run starts up to POLL_SECONDS after it is due.
         while not stopped.wait(POLL_SECONDS * (1 + random_fraction()) / 2):
             try:
+                health.examine(rt)
                 clean_up_if_due(rt)
             except Exception:
-                log.exception("cleaning up failed")  # nothing restarts this thread
+                log.exception("clean-up failed")  # nothing restarts this thread
 
     thread = threading.Thread(target=run, name="housekeeping", daemon=True)
     thread.start()
@@ -190,7 +221,7 @@ def clean_up_if_due(rt: Runtime) -> bool:
         if not rt.redis.client.set(CLEANUP_LOCK_KEY, "taken", nx=True, px=interval_ms):
             return False
     except TRANSIENT_ERRORS as error:
-        log.warning("cleaning up was put off: %s", reason_of(error))
+        log.warning("clean-up was postponed: %s", reason_of(error))
         return False
     try:
         cleaned = cleanup(rt)
@@ -199,34 +230,57 @@ def clean_up_if_due(rt: Runtime) -> bool:
             rt.redis.client.set(CLEANUP_LOCK_KEY, "failed", px=min(interval_ms, RETRY_MS))
         if not isinstance(error, TRANSIENT_ERRORS):
             raise
-        log.warning("cleaning up was put off: %s", reason_of(error))
+        log.warning("clean-up was postponed: %s", reason_of(error))
         return False
     log.info("deleted %s", in_words(cleaned))
     return True
 
 
-def rotate_keys(rt: Runtime) -> tuple[SecretKey, int, int]:
+def rotate_keys(rt: Runtime, by: Operator) -> dict[str, Any]:
     """Put a new key first and re-encrypt the stored secrets under it.
 
-    Return that key, how many values were re-encrypted, and how many no key decrypts.
+    Return what may be told of that `key`, how many values were `resealed`, and how many are
+    `unreadable` with any key.
 
     Keys from the environment are ordered there by the operator, so for those this only re-encrypts.
     The old key still decrypts and verifies, so an interrupted run does no harm.
-    Raises: KeysFromEnvironment.
+    Raises: KeysFromEnvironment, RotationRunning.
     """
     if not rt.keyring.is_file and len(rt.keyring.keys) == 1:
         raise KeysFromEnvironment
+    with _one_at_a_time(rt):
+        return _rotate(rt, by)
+
+
+@contextmanager
+def _one_at_a_time(rt: Runtime) -> Iterator[None]:
+    """Wait for the end of another rotation; without Redis they may overlap, which does no harm.
+
+    Raises: RotationRunning.
+    """
+    lock = rt.redis.client.lock(ROTATION_LOCK_KEY, timeout=60, blocking_timeout=30)
+    try:
+        is_ours = lock.acquire()
+    except RedisError:
+        yield
+        return
+    if not is_ours:
+        raise RotationRunning
+    try:
+        yield
+    finally:
+        with suppress(RedisError):
+            lock.release()
+
+
+def _rotate(rt: Runtime, by: Operator) -> dict[str, Any]:
     with rt.transaction() as session:
         # Concurrent rotations must see each other's key, or one of the keys would be lost.
         locks.hold(session, locks.SETTINGS)
+        by.recheck(session)
         key = rt.keyring.rotate() if rt.keyring.is_file else rt.keyring.current()
-        event = Event(
-            Action.CONFIG_ACTION_EXECUTE,
-            EntityType.SYSTEM_CONFIG,
-            entity_name="secret_keys",
-            details={"action": "rotate", "key_id": key.key_id},
-        )
-        audit.record(rt, session, event)
+        audit.record_action(rt, session, by, CONFIG, "secret_keys", "rotate", key_id=key.key_id)
+        users.notify_administrators(rt, session, by, "the secret keys were rotated")
     # Let every worker reread the key file before it can meet a value encrypted under the new key.
     rt.clock.sleep(2 * RECHECK_SECONDS)
     with rt.transaction() as session:
@@ -235,7 +289,23 @@ def rotate_keys(rt: Runtime) -> tuple[SecretKey, int, int]:
     resealed = sum(outcome.changed for outcome in outcomes)
     if resealed:
         settings.announce(rt)
-    return key, resealed, sum(outcome.unreadable for outcome in outcomes)
+    unreadable = sum(outcome.unreadable for outcome in outcomes)
+    return {"key": _shown_key(key, key), "resealed": resealed, "unreadable": unreadable}
+
+
+def list_keys(rt: Runtime) -> list[dict[str, Any]]:
+    """Return what may be told of the keys, the one that signs first."""
+    signing = rt.keyring.current()
+    return [_shown_key(key, signing) for key in rt.keyring.keys]
+
+
+def _shown_key(key: SecretKey, signing: SecretKey) -> dict[str, Any]:
+    return {
+        "id": key.key_id,
+        "created_at": key.created_at,
+        "retired_at": key.retired_at,
+        "is_signing": key.key_id == signing.key_id,
+    }
 
 
 def key_use(rt: Runtime) -> KeyUse:
@@ -245,42 +315,3 @@ def key_use(rt: Runtime) -> KeyUse:
         for area in AREAS_WITH_SECRETS:
             area.count_keys(rt, session, use)
     return use
-
-
-def audit_page(
-    rt: Runtime, user: str | None, wanted: audit_queries.Filter, most: int
-) -> list[tuple[Any, Account | None]]:
-    """Return the newest matching entries, each with the account that acted, if there is one.
-
-    `user` restricts them to one actor; None means anybody. It may also be the id 0, or the id of an
-    account that no longer exists. Raises: UserNotFound.
-    """
-    with rt.reading() as connection:
-        if user is not None:
-            wanted = _filter_by_actor(rt, connection, user, wanted)
-        entries = audit_queries.list_newest(connection, wanted, most)
-        named = users_queries.list_named(connection, {entry.user_id for entry in entries})
-
-    def actor(entry: Any) -> Account | None:
-        account = named.get(entry.user_id)
-        # SQLite reuses ids: an entry older than the account belongs to a previous one.
-        is_another = account and rt.database.is_sqlite and entry.created_at < account.created_at
-        return None if is_another else account
-
-    return [(entry, actor(entry)) for entry in entries]
-
-
-def _filter_by_actor(
-    rt: Runtime, reader: Reader, typed: str, wanted: audit_queries.Filter
-) -> audit_queries.Filter:
-    try:
-        account = users.named(reader, typed)
-    except UserNotFound:
-        user_id = typed_id(typed)
-        if user_id is None:
-            raise
-        return replace(wanted, user_id=user_id)
-    since = wanted.since
-    if rt.database.is_sqlite:  # SQLite reuses the id of a deleted account
-        since = max(since or account.created_at, account.created_at)
-    return replace(wanted, user_id=account.id, since=since)

@@ -3,38 +3,117 @@
 Lock order: storage topology, account, team.
 """
 
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType, Event
+from app.audit.models import Action, EntityType
+from app.core.access import Operator
 from app.core.database import locks
 from app.core.runtime import Runtime
 from app.settings import keys
 from app.storage_policies import queries as storage_queries
 from app.storage_policies import service as storage
 from app.teams import service as teams
+from app.teams.errors import TeamChanged
 from app.teams.models import Team, TeamRole
+from app.users import identifiers
+from app.users import queries as users_queries
 from app.users import service as users
+from app.users.errors import UserNotFound
 
 
-def create(rt: Runtime, name: str, owner: str) -> Team:
-    """Create a team with its owner, in the default policy group if there is one.
+def account_id(rt: Runtime, user_id: int | None, identifier: str | None) -> int:
+    """Return the id of the account that a request names in one of two ways; digits are no id.
 
-    Raises: UserNotFound, TeamNameInvalid, TeamMemberDisabled.
+    Raises: UserNotFound, if no account has the identifier.
     """
-    quota, now = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA), rt.clock.now()
+    if user_id is not None:
+        return user_id
+    with rt.reading() as reader:
+        name = identifiers.identifier(identifier or "")
+        account = users_queries.find_by_identifier(reader, name)
+    if account is None:
+        raise UserNotFound
+    return account.id
+
+
+def create(
+    rt: Runtime,
+    by: Operator,
+    name: str,
+    owner: str | int,
+    *,
+    description: str = "",
+    storage_quota: int | None = None,
+    policy_group: int | None = None,
+) -> Team:
+    """Create a team with its owner.
+
+    None for the quota or the group means the default one, of groups if there is one.
+    Raises: UserNotFound, TeamNameInvalid, TeamMemberDisabled, GroupNotFound, GroupUnusable.
+    """
+    if storage_quota is None:
+        storage_quota = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA)
     with rt.transaction() as session:
+        if policy_group is not None:
+            locks.hold(session, locks.STORAGE_TOPOLOGY)
         account = users.lock_named(session, owner)
-        group_id = storage_queries.find_default_group_id(session)
+        if policy_group is None:
+            group_id = storage_queries.find_default_group_id(session)
+        else:
+            group_id = storage.get_assignable(session, policy_group).id
         team = teams.create(
-            session, name, account, policy_group_id=group_id, storage_quota=quota, now=now
+            session,
+            name,
+            account,
+            description=description,
+            policy_group_id=group_id,
+            storage_quota=storage_quota,
+            now=rt.clock.now(),
         )
-        return _changed(rt, session, Action.ADMIN_CREATE_TEAM, team, {"owner_id": account.id})
+        return _changed(rt, session, by, Action.ADMIN_CREATE_TEAM, team, {"owner_id": account.id})
 
 
-def add_member(rt: Runtime, which: str, who: str, role: TeamRole) -> Team:
+def update(
+    rt: Runtime,
+    by: Operator,
+    which: str | int,
+    *,
+    policy_group: str | int | None = None,
+    expected_updated_at: datetime | None = None,
+    **wanted: Any,
+) -> Team:
+    """Change `name`, `description` or `storage_quota`, or the policy group: all or nothing.
+
+    What has the wanted value already is left alone. `expected_updated_at` is the state the change
+    is meant for; None accepts any.
+    Raises: TeamNotFound, NameAmbiguous, TeamArchived, TeamChanged, TeamNameInvalid, GroupNotFound,
+    GroupUnusable.
+    """
+    if "name" in wanted:
+        wanted["name"] = teams.checked_name(wanted["name"])
+    with rt.transaction() as session:
+        locks.hold(session, locks.STORAGE_TOPOLOGY)
+        team = teams.lock_unarchived(session, which)
+        if expected_updated_at not in (None, team.updated_at):
+            raise TeamChanged
+        if policy_group is not None:
+            wanted["policy_group_id"] = storage.get_assignable(session, policy_group).id
+        details: dict[str, Any] = {}
+        for column, value in wanted.items():
+            if (previous := getattr(team, column)) != value:
+                details |= {column: value, f"previous_{column}": previous}
+                setattr(team, column, value)
+        if not details:
+            return team
+        team.updated_at = rt.clock.now()
+        return _changed(rt, session, by, Action.ADMIN_UPDATE_TEAM, team, details)
+
+
+def add_member(rt: Runtime, by: Operator, which: str | int, who: str | int, role: TeamRole) -> Team:
     """Add an account to a team.
 
     Raises: UserNotFound, TeamNotFound, NameAmbiguous, TeamArchived, TeamMemberDisabled,
@@ -45,10 +124,10 @@ def add_member(rt: Runtime, which: str, who: str, role: TeamRole) -> Team:
         team = teams.lock_unarchived(session, which)
         teams.add_member(session, team, account, role, rt.clock.now())
         details = {"added_user_id": account.id, "role": role}
-        return _changed(rt, session, Action.ADMIN_UPDATE_TEAM, team, details)
+        return _changed(rt, session, by, Action.ADMIN_UPDATE_TEAM, team, details)
 
 
-def set_role(rt: Runtime, which: str, who: str, role: TeamRole) -> Team:
+def set_role(rt: Runtime, by: Operator, which: str | int, who: str | int, role: TeamRole) -> Team:
     """Change the role of a team member.
 
     Raises: UserNotFound, TeamNotFound, NameAmbiguous, TeamArchived, TeamNotMember, LastTeamOwner.
@@ -56,13 +135,14 @@ def set_role(rt: Runtime, which: str, who: str, role: TeamRole) -> Team:
     with rt.transaction() as session:
         account = users.lock_named(session, who)
         team = teams.lock_unarchived(session, which)
-        if not teams.set_role(session, team, account, role, rt.clock.now()):
+        previous = teams.set_role(session, team, account, role, rt.clock.now())
+        if previous is None:
             return team
-        details = {"changed_user_id": account.id, "role": role}
-        return _changed(rt, session, Action.ADMIN_UPDATE_TEAM, team, details)
+        details = {"changed_user_id": account.id, "role": role, "previous_role": previous}
+        return _changed(rt, session, by, Action.ADMIN_UPDATE_TEAM, team, details)
 
 
-def remove_member(rt: Runtime, which: str, who: str) -> Team:
+def remove_member(rt: Runtime, by: Operator, which: str | int, who: str | int) -> Team:
     """Remove an account from a team.
 
     Raises: UserNotFound, TeamNotFound, NameAmbiguous, TeamArchived, TeamNotMember, LastTeamOwner.
@@ -70,29 +150,12 @@ def remove_member(rt: Runtime, which: str, who: str) -> Team:
     with rt.transaction() as session:
         account = users.lock_named(session, who)
         team = teams.lock_unarchived(session, which)
-        teams.remove_member(session, team, account)
-        details = {"removed_user_id": account.id}
-        return _changed(rt, session, Action.ADMIN_UPDATE_TEAM, team, details)
+        role = teams.remove_member(session, team, account)
+        details = {"removed_user_id": account.id, "role": role}
+        return _changed(rt, session, by, Action.ADMIN_UPDATE_TEAM, team, details)
 
 
-def assign_group(rt: Runtime, which: str, group: str) -> Team:
-    """Assign a team to a policy group.
-
-    Raises: TeamNotFound, NameAmbiguous, TeamArchived, GroupNotFound, GroupUnusable.
-    """
-    with rt.transaction() as session:
-        locks.hold(session, locks.STORAGE_TOPOLOGY)
-        team = teams.lock_unarchived(session, which)
-        target = storage.get_group(session, group)
-        storage.require_assignable(target)
-        if team.policy_group_id == target.id:
-            return team
-        team.policy_group_id, team.updated_at = target.id, rt.clock.now()
-        details = {"policy_group_id": target.id}
-        return _changed(rt, session, Action.ADMIN_UPDATE_TEAM, team, details)
-
-
-def archive(rt: Runtime, which: str) -> Team:
+def archive(rt: Runtime, by: Operator, which: str | int) -> Team:
     """Archive a team; idempotent. It is deleted `team_archive_retention_days` later.
 
     Raises: TeamNotFound, NameAmbiguous.
@@ -102,16 +165,31 @@ def archive(rt: Runtime, which: str) -> Team:
         if team.archived_at is not None:
             return team
         team.archived_at = team.updated_at = rt.clock.now()
-        return _changed(rt, session, Action.ADMIN_ARCHIVE_TEAM, team, {})
+        return _changed(rt, session, by, Action.ADMIN_ARCHIVE_TEAM, team, {})
+
+
+def restore(rt: Runtime, by: Operator, which: str | int) -> Team:
+    """Take an archived team into use again.
+
+    Raises: TeamNotFound, NameAmbiguous, TeamNotArchived, TeamArchivedTooLong.
+    """
+    with rt.transaction() as session:
+        team = teams.lock_named(session, which)
+        teams.require_restorable(rt, team)
+        team.archived_at, team.updated_at = None, rt.clock.now()
+        return _changed(rt, session, by, Action.ADMIN_RESTORE_TEAM, team, {})
 
 
 def _changed(
-    rt: Runtime, session: Session, action: Action, team: Team, details: dict[str, Any]
+    rt: Runtime,
+    session: Session,
+    by: Operator,
+    action: Action,
+    team: Team,
+    details: dict[str, Any],
 ) -> Team:
     """Record a change and return the team, its owner and its members determined anew."""
-    event = Event(
-        action, EntityType.TEAM, entity_id=team.id, entity_name=team.name, details=details
-    )
-    audit.record(rt, session, event)
+    about = {"entity_id": team.id, "entity_name": team.name, "details": details}
+    audit.record_by(rt, session, by, action, EntityType.TEAM, **about)
     session.refresh(team)
     return team

@@ -1,13 +1,19 @@
 """`flask teams`: TEAM is an id or a name, USER an id, a username or an e-mail address."""
 
+from typing import Any
+
 import click
 
 from app.administration import teams
+from app.administration.users_cli import Size, user_argument
+from app.core.access import COMMAND_LINE
 from app.core.texts import pluralized
 from app.teams import queries, service
 from app.teams.models import Team, TeamRole
 from app.teams.schemas import MemberData, TeamData
-from app.web.cli import Commands, Output, Word, sentence, table
+from app.users.cli import complete_user
+from app.users.models import MAX_QUOTA_BYTES
+from app.web.cli import Commands, Output, Word, confirm, sentence, table, yes_option
 from app.web.runtime import runtime
 
 group = Commands("teams", help="Teams, whose members share a workspace.")
@@ -16,10 +22,12 @@ role_choice = Word(TeamRole)
 
 @group.command("create")
 @click.argument("name")
-@click.option("--owner", required=True, help="The account that owns it.")
+@click.option(
+    "--owner", required=True, shell_complete=complete_user, help="The account that owns it."
+)
 def create(name: str, owner: str) -> Output:
     """Create the team NAME."""
-    return _shown(teams.create(runtime(), name, owner), "was created")
+    return _shown(teams.create(runtime(), COMMAND_LINE, name, owner), "was created")
 
 
 @group.command("list")
@@ -36,7 +44,7 @@ def list_teams(archived: bool) -> Output:
 @group.command("members")
 @click.argument("team")
 def members(team: str) -> Output:
-    """List the members of TEAM, its owners first."""
+    """List the members of TEAM, owners first."""
     with runtime().reading() as session:
         found = queries.list_members(session, service.named(session, team).id)
     data = MemberData(many=True).dump(found)
@@ -46,17 +54,17 @@ def members(team: str) -> Output:
 
 @group.command("set-role")
 @click.argument("team")
-@click.argument("user")
+@user_argument
 @click.argument("role", type=role_choice)
 def set_role(team: str, user: str, role: TeamRole) -> Output:
-    """Change what USER may do in TEAM; the last owner stays one."""
-    changed = teams.set_role(runtime(), team, user, role)
+    """Change what USER may do in TEAM; the last owner cannot be demoted."""
+    changed = teams.set_role(runtime(), COMMAND_LINE, team, user, role)
     return _shown(changed, f"has {user} as {role}")
 
 
 @group.command("add-member")
 @click.argument("team")
-@click.argument("user")
+@user_argument
 @click.option(
     "--role",
     type=role_choice,
@@ -66,17 +74,31 @@ def set_role(team: str, user: str, role: TeamRole) -> Output:
 )
 def add_member(team: str, user: str, role: TeamRole) -> Output:
     """Add USER to TEAM."""
-    changed = teams.add_member(runtime(), team, user, role)
+    changed = teams.add_member(runtime(), COMMAND_LINE, team, user, role)
     return _shown(changed, f"has {pluralized(changed.member_count, 'member', 'members')}")
 
 
 @group.command("remove-member")
 @click.argument("team")
-@click.argument("user")
+@user_argument
 def remove_member(team: str, user: str) -> Output:
-    """Take USER out of TEAM; the last owner stays."""
-    changed = teams.remove_member(runtime(), team, user)
+    """Remove USER from TEAM; the last owner cannot be removed."""
+    changed = teams.remove_member(runtime(), COMMAND_LINE, team, user)
     return _shown(changed, f"has {pluralized(changed.member_count, 'member', 'members')}")
+
+
+@group.command("update")
+@click.argument("team")
+@click.option("--name", help="Another name.")
+@click.option("--description", help='What the team is for; "" removes it.')
+@click.option(
+    "--quota", type=Size(0, MAX_QUOTA_BYTES), help="The storage in bytes; 0 means no limit."
+)
+def update(team: str, name: str | None, description: str | None, quota: int | None) -> Output:
+    """Change TEAM's name, description or quota."""
+    given = {"name": name, "description": description, "storage_quota": quota}
+    wanted: dict[str, Any] = {column: value for column, value in given.items() if value is not None}
+    return _shown(teams.update(runtime(), COMMAND_LINE, team, **wanted), "is as given")
 
 
 @group.command("assign-group")
@@ -84,15 +106,26 @@ def remove_member(team: str, user: str) -> Output:
 @click.argument("policy_group", metavar="GROUP")
 def assign_group(team: str, policy_group: str) -> Output:
     """Assign TEAM to the policy group GROUP, an id or a name."""
-    changed = teams.assign_group(runtime(), team, policy_group)
+    changed = teams.update(runtime(), COMMAND_LINE, team, policy_group=policy_group)
     return _shown(changed, f"is assigned to policy group {changed.policy_group_id}")
 
 
 @group.command("archive")
 @click.argument("team")
-def archive(team: str) -> Output:
+@yes_option
+def archive(team: str, is_sure: bool) -> Output:
     """Take TEAM out of use; it is deleted some days later."""
-    return _shown(teams.archive(runtime(), team), "is archived")
+    with runtime().reading() as session:
+        found = service.named(session, team)
+    confirm(f"Archive {found.name} (id {found.id})?", is_sure=is_sure)
+    return _shown(teams.archive(runtime(), COMMAND_LINE, team), "is archived")
+
+
+@group.command("restore")
+@click.argument("team")
+def restore(team: str) -> Output:
+    """Take the archived TEAM into use again."""
+    return _shown(teams.restore(runtime(), COMMAND_LINE, team), "is restored")
 
 
 def _shown(team: Team, what: str) -> Output:

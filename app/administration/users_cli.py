@@ -2,39 +2,53 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
 
-from app.administration import accounts
+from app.administration import accounts, addresses, credentials, queries
+from app.administration.schemas import CredentialsData
+from app.core.access import COMMAND_LINE
+from app.core.runtime import Runtime
 from app.core.texts import format_size, parse_size, pluralized
 from app.core.tokens import generated_password
-from app.users import queries as users_queries
+from app.own_data import export
+from app.own_data.models import Format
 from app.users import service as users
-from app.users.models import Account, Role, Standing, Status
+from app.users.cli import complete_user
+from app.users.models import MAX_QUOTA_BYTES, Account, Role, Standing, Status
 from app.users.schemas import ManagedUser
 from app.web.cli import (
     Commands,
     Output,
     ValueCommand,
     Word,
+    confirm,
     details,
     is_at_terminal,
     read_secret,
     sentence,
     table,
+    write_new,
+    yes_option,
 )
 from app.web.runtime import runtime
+from app.web.schema import INT64
 
 MAX_LISTED = 2**31 - 1
 
 group = Commands("users", help="Accounts; USER is an id, a username or an e-mail address.")
 role_choice = Word(Role)
+user_argument = click.argument("user", shell_complete=complete_user)
 
 
 def on_user(name: str) -> Callable[[Callable[..., Output]], click.Command]:
     """Make a command about one account."""
-    return lambda function: group.command(name)(click.argument("user")(function))
+    return lambda function: group.command(name)(user_argument(function))
+
+
+force_option = click.option("--force", is_flag=True, help="Even if it is the only way to sign in.")
 
 
 class Size(click.IntRange):
@@ -70,7 +84,9 @@ def password_options(function: Callable[..., Output]) -> Callable[..., Output]:
     help="How many to show; all by default.",
 )
 @click.option(
-    "--search", metavar="TEXT", help="Only accounts with this text in the username or address."
+    "--search",
+    metavar="TEXT",
+    help="Only accounts with this text in the username, address or display name, or this id.",
 )
 @click.option(
     "--status",
@@ -84,9 +100,10 @@ def list_users(
     """List the accounts by id."""
     rt = runtime()
     with rt.reading() as connection:
-        found = users_queries.list_accounts(
-            connection, limit, search=search, standing=status, role=role
+        wanted = queries.AccountFilter(
+            search, role, status, True if status is Standing.ACTIVE else None
         )
+        found = queries.list_accounts(connection, limit, wanted)
     rows = [[a.id, a.username, a.email, a.role, a.standing] for a in found]
     text = table(["ID", "USERNAME", "E-MAIL", "ROLE", "STATUS"], rows)
     return Output(ManagedUser(many=True).dump(found), text)
@@ -103,11 +120,33 @@ def show(user: str) -> Output:
     quota = format_size(account.storage_quota) if account.storage_quota else "no limit"
     shown |= {"storage_used": format_size(account.storage_used), "storage_quota": quota}
     shown |= {"status": account.standing, "display_name": info["profile"]["display_name"]}
-    return Output(info, details(shown | accounts.credentials(rt, account)))
+    return Output(info, details(shown | _signs_in_with(rt, account)))
+
+
+def _signs_in_with(rt: Runtime, account: Account) -> dict[str, object]:
+    has = credentials.summarize(rt, account.id)
+    return {
+        "password": has.has_password,
+        "second_factor": has.second_factor,
+        "passkeys": len(has.passkeys),
+        "external_links": len(has.external_links),
+    }
+
+
+@on_user("credentials")
+def show_credentials(user: str) -> Output:
+    """List what USER signs in with, with the ids of passkeys and of sign-ins by other services."""
+    data = CredentialsData().dump(credentials.summarize(runtime(), user))
+    shown = {name: value for name, value in data.items() if name != "factors"}
+    shown["passkeys"] = [f"{one['id']} {one['name']}" for one in data["passkeys"]]
+    shown["external_links"] = [
+        f"{one['id']} {one['provider_display_name']}" for one in data["external_links"]
+    ]
+    return Output(data, details(shown))
 
 
 @group.command("create")
-@click.option("--username", required=True, help="The name to sign in with; the address works, too.")
+@click.option("--username", required=True, help="The name to sign in with; the address works too.")
 @click.option("--email", required=True, help="The address; it counts as verified.")
 @password_options
 @click.option(
@@ -132,6 +171,7 @@ def create(
     chosen, is_generated = _chosen_password(password, generate=generate)
     account = accounts.create(
         runtime(),
+        COMMAND_LINE,
         username=username,
         email=email,
         password=chosen,
@@ -144,8 +184,8 @@ def create(
 @on_user("set-role")
 @click.argument("role", type=role_choice)
 def set_role(user: str, role: Role) -> Output:
-    """Make USER an administrator or an ordinary user; its sessions go on."""
-    return _account(accounts.set_role(runtime(), user, role), f"has the role {role}")
+    """Make USER an administrator or an ordinary user; its sessions stay open."""
+    return _account(_updated(user, role=role), f"has the role {role}")
 
 
 @on_user("set-password")
@@ -153,47 +193,67 @@ def set_role(user: str, role: Role) -> Output:
 def set_password(user: str, password: str | None, generate: bool) -> Output:
     """Set the password of USER and end all its sessions."""
     chosen, is_generated = _chosen_password(password, generate=generate)
-    account = accounts.set_password(runtime(), user, chosen, must_change_password=is_generated)
+    account = accounts.set_password(
+        runtime(), COMMAND_LINE, user, chosen, must_change_password=is_generated
+    )
     return _with_password(account, "has a new password", chosen if is_generated else None)
 
 
 @on_user("enable")
 def enable(user: str) -> Output:
     """Let USER sign in again."""
-    account = accounts.set_status(runtime(), user, Status.ACTIVE)
+    account = _updated(user, status=Status.ACTIVE)
     waits = account.standing is Standing.PENDING
     return _account(account, "is enabled, and waits for its activation" if waits else "is active")
 
 
 @on_user("disable")
 def disable(user: str) -> Output:
-    """Keep USER from signing in, and end all its sessions."""
-    return _account(accounts.set_status(runtime(), user, Status.DISABLED), "is disabled")
+    """Stop USER from signing in, and end all its sessions."""
+    return _account(_updated(user, status=Status.DISABLED), "is disabled")
 
 
 @on_user("require-password-change")
 @click.option("--off", is_flag=True, help="No longer require it.")
 def require_password_change(user: str, off: bool) -> Output:
     """Require USER to set a new password before anything else."""
-    account = accounts.require_password_change(runtime(), user, required=not off)
+    account = _updated(user, must_change_password=not off)
     return _account(account, "need not change the password" if off else "must change the password")
 
 
 @on_user("verify-email")
-def verify_email(user: str) -> Output:
-    """Mark USER's address as verified; this activates an account that waits for it."""
-    return _account(accounts.verify_email(runtime(), user), "has a verified address")
+@click.option("--off", is_flag=True, help="Take the verification back, and end all its sessions.")
+def verify_email(user: str, off: bool) -> Output:
+    """Mark USER's address as verified; this also activates an account that is waiting for it."""
+    account = _updated(user, email_verified=not off)
+    return _account(account, f"has {'no' if off else 'a'} verified address")
+
+
+@on_user("set-email")
+@click.argument("email")
+@click.option("--verified", is_flag=True, help="The address counts as verified.")
+def set_email(user: str, email: str, verified: bool) -> Output:
+    """Replace the address of USER; a notice goes to the old one, and sessions go on."""
+    account = addresses.set_email(runtime(), COMMAND_LINE, user, email, is_verified=verified)
+    return _account(account, f"has the address {account.email}")
+
+
+@on_user("send-reset-mail")
+def send_reset_mail(user: str) -> Output:
+    """Mail USER the link to set a new password."""
+    account = addresses.send_reset_mail(runtime(), COMMAND_LINE, user)
+    return _account(account, "gets a mail to set a new password")
 
 
 @group.command("set-quota", cls=ValueCommand)
-@click.argument("user")
-@click.argument("quota", metavar="BYTES", type=Size(0, 2**53))
+@user_argument
+@click.argument("quota", metavar="BYTES", type=Size(0, MAX_QUOTA_BYTES))
 def set_quota(user: str, quota: int) -> Output:
     """Limit the storage of USER to BYTES; 0 means no limit.
 
     BYTES may have a unit: 5GB is 5000 MB, 5GiB is 5120 MiB.
     """
-    account = accounts.set_quota(runtime(), user, quota)
+    account = _updated(user, storage_quota=quota)
     return _account(account, f"has a quota of {format_size(quota)}" if quota else "has no quota")
 
 
@@ -201,31 +261,85 @@ def set_quota(user: str, quota: int) -> Output:
 @click.argument("policy_group", metavar="GROUP")
 def assign_group(user: str, policy_group: str) -> Output:
     """Assign USER to the policy group GROUP, an id or a name."""
-    account = accounts.assign_group(runtime(), user, policy_group)
+    account = _updated(user, policy_group=policy_group)
     return _account(account, f"is assigned to policy group {account.policy_group_id}")
 
 
 @on_user("reset-mfa")
 def reset_mfa(user: str) -> Output:
     """Remove USER's authenticator app and recovery codes, and end all its sessions."""
-    account, removed = accounts.reset_mfa(runtime(), user)
+    account, removed = credentials.reset_mfa(runtime(), COMMAND_LINE, user)
     had_none = "had no second factor; its sessions were ended"
-    return _account(account, "has no second factor any more" if removed else had_none)
+    return _account(account, "no longer has a second factor" if removed else had_none)
+
+
+@on_user("remove-passkey")
+@click.argument("passkey_id", metavar="ID", type=click.IntRange(1, INT64 - 1))
+@force_option
+def remove_passkey(user: str, passkey_id: int, force: bool) -> Output:
+    """Remove the passkey ID of USER, who is told by mail."""
+    account = credentials.remove_passkey(runtime(), COMMAND_LINE, user, passkey_id, is_forced=force)
+    return _account(account, "has lost the passkey")
+
+
+@on_user("remove-link")
+@click.argument("link_id", metavar="ID", type=click.IntRange(1, INT64 - 1))
+@force_option
+def remove_link(user: str, link_id: int, force: bool) -> Output:
+    """Remove the sign-in ID of USER by another service; USER is told by mail."""
+    account = credentials.remove_link(runtime(), COMMAND_LINE, user, link_id, is_forced=force)
+    return _account(account, "has lost the sign-in by another service")
+
+
+@on_user("unlock")
+def unlock(user: str) -> Output:
+    """Forget USER's failed sign-ins, from wherever they came."""
+    return _account(credentials.unlock(runtime(), COMMAND_LINE, user), "may try again at once")
 
 
 @on_user("revoke-sessions")
 def revoke_sessions(user: str) -> Output:
     """Sign USER out everywhere."""
-    removed = accounts.revoke_sessions(runtime(), user)
+    removed = accounts.revoke_sessions(runtime(), COMMAND_LINE, user)
     return Output(
         {"removed": removed}, f"{pluralized(removed, 'session was', 'sessions were')} ended"
     )
 
 
+@on_user("export")
+@click.option(
+    "--format",
+    "kind",
+    type=Word(Format),
+    default=Format.JSON,
+    show_default=True,
+    help="One document, or an archive with the picture as well.",
+)
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The new file; by default gatehouse-USERNAME-DATE in this folder.",
+)
+def export_data(user: str, kind: Format, output: Path | None) -> Output:
+    """Write all that is stored about USER and is not secret into a file."""
+    rt = runtime()
+    account, pieces = export.of_another(rt, COMMAND_LINE, user, kind)
+    path = output or Path(export.file_name(rt, account, kind))
+    write_new(path, pieces)
+    shown = _account(account, f"was written to {path}")
+    return replace(shown, data={"file": str(path), "user_id": account.id})
+
+
 @on_user("delete")
-def delete(user: str) -> Output:
-    """Delete USER with everything it owns; administrators are not deleted."""
-    return _account(accounts.delete(runtime(), user), "was deleted")
+@yes_option
+def delete(user: str, is_sure: bool) -> Output:
+    """Delete USER and everything it owns; administrators cannot be deleted."""
+    with runtime().reading() as connection:
+        found = users.named(connection, user)
+    named = f"{found.username} (id {found.id}, {found.email})"
+    confirm(f"Delete {named} with everything the account owns?", is_sure=is_sure)
+    return _account(accounts.delete(runtime(), COMMAND_LINE, user), "was deleted")
 
 
 def _chosen_password(password: str | None, *, generate: bool) -> tuple[str, bool]:
@@ -234,11 +348,15 @@ def _chosen_password(password: str | None, *, generate: bool) -> tuple[str, bool
     With neither option, prompt for it at a terminal; a script gets a generated one.
     """
     if password is not None and generate:
-        raise click.UsageError("--password and --generate exclude each other")
+        raise click.UsageError("--password and --generate cannot be used together")
     is_asked = password is None and not generate and is_at_terminal()
     if is_asked or password == "-":
         return read_secret("Password"), False
     return (generated_password(), True) if password is None else (password, False)
+
+
+def _updated(user: str, **wanted: Any) -> Account:
+    return accounts.update(runtime(), COMMAND_LINE, user, **wanted)
 
 
 def _account(account: Account, what: str) -> Output:

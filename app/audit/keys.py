@@ -17,7 +17,7 @@ ENABLED = setting_kinds.boolean(
 )
 RETENTION_DAYS = setting_kinds.number(
     "audit_log_retention_days",
-    "After how long an audit entry is deleted; 0 or less keeps all",
+    "How long audit entries are kept; 0 or less keeps them forever",
     90,
     unit="days",
     least=-(2**31),

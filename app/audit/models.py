@@ -22,6 +22,7 @@ class Action(StrEnum):
     USER_CONFIRM_REGISTRATION = "user_confirm_registration"
     USER_RESEND_REGISTRATION = "user_resend_registration"
     USER_LOGIN = "user_login"
+    USER_LOGIN_FAILED = "user_login_failed"
     USER_LOGOUT = "user_logout"
     USER_REFRESH_TOKEN_REUSE_DETECTED = "user_refresh_token_reuse_detected"
     USER_REVOKE_SESSION = "user_revoke_session"
@@ -45,6 +46,10 @@ class Action(StrEnum):
     USER_EXTERNAL_AUTH_LOGIN = "user_external_auth_login"
     USER_EXTERNAL_AUTH_LINK = "user_external_auth_link"
     USER_EXTERNAL_AUTH_UNLINK = "user_external_auth_unlink"
+    USER_CONFIRM_IDENTITY = "user_confirm_identity"
+    USER_LOCK_ACCOUNT = "user_lock_account"
+    USER_EXPORT_DATA = "user_export_data"
+    USER_DELETE_ACCOUNT = "user_delete_account"
     USER_UPDATE_PREFERENCES = "user_update_preferences"
     USER_UPDATE_PROFILE = "user_update_profile"
     USER_UPLOAD_AVATAR = "user_upload_avatar"
@@ -55,8 +60,14 @@ class Action(StrEnum):
     ADMIN_RESET_USER_PASSWORD = "admin_reset_user_password"
     ADMIN_RESET_USER_MFA = "admin_reset_user_mfa"
     ADMIN_REVOKE_USER_SESSIONS = "admin_revoke_user_sessions"
+    ADMIN_REVOKE_USER_SESSION = "admin_revoke_user_session"
+    ADMIN_SET_USER_EMAIL = "admin_set_user_email"
+    ADMIN_REMOVE_USER_PASSKEY = "admin_remove_user_passkey"
+    ADMIN_REMOVE_USER_EXTERNAL_LINK = "admin_remove_user_external_link"
+    ADMIN_UNLOCK_USER = "admin_unlock_user"
     ADMIN_CREATE_INVITATION = "admin_create_invitation"
     ADMIN_REVOKE_INVITATION = "admin_revoke_invitation"
+    ADMIN_RESEND_INVITATION = "admin_resend_invitation"
     ADMIN_CREATE_EXTERNAL_AUTH_PROVIDER = "admin_create_external_auth_provider"
     ADMIN_UPDATE_EXTERNAL_AUTH_PROVIDER = "admin_update_external_auth_provider"
     ADMIN_DELETE_EXTERNAL_AUTH_PROVIDER = "admin_delete_external_auth_provider"
@@ -69,6 +80,8 @@ class Action(StrEnum):
     ADMIN_CREATE_TEAM = "admin_create_team"
     ADMIN_UPDATE_TEAM = "admin_update_team"
     ADMIN_ARCHIVE_TEAM = "admin_archive_team"
+    ADMIN_RESTORE_TEAM = "admin_restore_team"
+    ADMIN_EXPORT_AUDIT_LOG = "admin_export_audit_log"
     CONFIG_UPDATE = "config_update"
     CONFIG_ACTION_EXECUTE = "config_action_execute"
     ADMIN_DELETE_CONFIG = "admin_delete_config"
@@ -91,6 +104,84 @@ class EntityType(StrEnum):
     TEAM = "team"
     SYSTEM_CONFIG = "system_config"
     MAIL = "mail"
+
+
+# What each action is about, unless it is an account.
+SUBJECTS = {
+    EntityType.AUTH_SESSION: (
+        Action.USER_LOGIN,
+        Action.USER_LOGIN_FAILED,
+        Action.USER_LOGOUT,
+        Action.USER_REVOKE_SESSION,
+        Action.USER_REVOKE_OTHER_SESSIONS,
+    ),
+    EntityType.INVITATION: (
+        Action.ADMIN_CREATE_INVITATION,
+        Action.ADMIN_REVOKE_INVITATION,
+        Action.ADMIN_RESEND_INVITATION,
+    ),
+    EntityType.MFA_FACTOR: (
+        Action.USER_MFA_ENABLE,
+        Action.USER_MFA_DISABLE,
+        Action.USER_MFA_RECOVERY_CODES_REGENERATE,
+        Action.USER_MFA_EMAIL_CODE_SEND,
+        Action.USER_MFA_CHALLENGE_SUCCESS,
+        Action.USER_MFA_CHALLENGE_FAILED,
+    ),
+    EntityType.PASSKEY: (
+        Action.USER_PASSKEY_REGISTER,
+        Action.USER_PASSKEY_LOGIN,
+        Action.USER_PASSKEY_RENAME,
+        Action.USER_PASSKEY_DELETE,
+    ),
+    EntityType.EXTERNAL_AUTH_IDENTITY: (
+        Action.USER_EXTERNAL_AUTH_LOGIN,
+        Action.USER_EXTERNAL_AUTH_LINK,
+        Action.USER_EXTERNAL_AUTH_UNLINK,
+    ),
+    EntityType.EXTERNAL_AUTH_PROVIDER: (
+        Action.ADMIN_CREATE_EXTERNAL_AUTH_PROVIDER,
+        Action.ADMIN_UPDATE_EXTERNAL_AUTH_PROVIDER,
+        Action.ADMIN_DELETE_EXTERNAL_AUTH_PROVIDER,
+        Action.ADMIN_TEST_EXTERNAL_AUTH_PROVIDER,
+    ),
+    EntityType.POLICY_GROUP: (
+        Action.ADMIN_CREATE_POLICY_GROUP,
+        Action.ADMIN_UPDATE_POLICY_GROUP,
+        Action.ADMIN_DELETE_POLICY_GROUP,
+        Action.ADMIN_MIGRATE_POLICY_GROUP_USERS,
+    ),
+    EntityType.STORAGE_POLICY: (Action.ADMIN_CREATE_STORAGE_POLICY,),
+    EntityType.TEAM: (
+        Action.ADMIN_CREATE_TEAM,
+        Action.ADMIN_UPDATE_TEAM,
+        Action.ADMIN_ARCHIVE_TEAM,
+        Action.ADMIN_RESTORE_TEAM,
+    ),
+    EntityType.SYSTEM_CONFIG: (
+        Action.SERVER_START,
+        Action.SERVER_SHUTDOWN,
+        Action.ADMIN_EXPORT_AUDIT_LOG,
+        Action.CONFIG_UPDATE,
+        Action.CONFIG_ACTION_EXECUTE,
+        Action.ADMIN_DELETE_CONFIG,
+    ),
+    EntityType.MAIL: (Action.MAIL_SEND, Action.MAIL_DELIVERY_FAILED),
+}
+
+
+def subject_of(action: Action) -> EntityType:
+    """Return what the entries of an action are about."""
+    found = (kind for kind, actions in SUBJECTS.items() if action in actions)
+    return next(found, EntityType.USER)
+
+
+class Actor(StrEnum):
+    """Who is behind an entry: an account, a command, or the service itself and strangers."""
+
+    USER = "user"
+    CLI = "cli"
+    SYSTEM = "system"
 
 
 @dataclass(frozen=True)
@@ -116,7 +207,9 @@ class AuditEntry(Base):
     __tablename__ = "audit_log"
     __table_args__ = (
         Index("ix_audit_log_user_id_created_at", "user_id", "created_at"),
-        Index("ix_audit_log_created_at", "created_at"),
+        Index("ix_audit_log_created_at", "created_at", "id"),
+        Index("ix_audit_log_action_created_at", "action", "created_at"),
+        Index("ix_audit_log_entity_created_at", "entity_type", "entity_id", "created_at"),
     )
 
     id: Mapped[int] = mapped_column(Id, primary_key=True)
@@ -129,3 +222,13 @@ class AuditEntry(Base):
     ip_address: Mapped[str | None] = mapped_column(String(128))
     user_agent: Mapped[str | None] = mapped_column(String(512))
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
+
+
+class AuditHour(Base):
+    """How often an action was recorded in the hour that began at `hour`; see `hourly`."""
+
+    __tablename__ = "audit_hourly"
+
+    hour: Mapped[datetime] = mapped_column(UTCDateTime, primary_key=True)
+    action: Mapped[str] = mapped_column(String(64), primary_key=True)
+    n: Mapped[int] = mapped_column(BigInteger)

@@ -3,11 +3,13 @@
 import json
 import logging
 from datetime import timedelta
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from app.audit import keys, queries
 from app.audit.models import Action, EntityType, Event
+from app.core.access import Operator
 from app.core.client import Client
 from app.core.database import bulk
 from app.core.database.database import DATABASE_ERRORS, reason_of
@@ -37,6 +39,36 @@ def record(rt: Runtime, session: Session, event: Event) -> None:
         user_agent=client.user_agent,
         created_at=rt.clock.now(),
     )
+
+
+def record_by(
+    rt: Runtime,
+    session: Session,
+    by: Operator,
+    action: Action,
+    entity_type: EntityType,
+    **about: Any,
+) -> None:
+    """Record what an operator did, who must still be an administrator; `about` as in `Event`.
+
+    Raises: TokenInvalid, AccountDisabled, AdminRequired.
+    """
+    by.recheck(session)
+    record(rt, session, Event(action, entity_type, by.client, user_id=by.user_id or 0, **about))
+
+
+def record_action(
+    rt: Runtime,
+    session: Session,
+    by: Operator,
+    what: EntityType,
+    on: str,
+    action: str,
+    **details: object,
+) -> None:
+    """Record what an operator had the service do, such as a clean-up; otherwise as `record_by`."""
+    about = {"entity_name": on, "details": {"action": action, **details}}
+    record_by(rt, session, by, Action.CONFIG_ACTION_EXECUTE, what, **about)
 
 
 def record_best_effort(rt: Runtime, event: Event) -> None:

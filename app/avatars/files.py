@@ -81,7 +81,7 @@ def disk_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        log.error("the folder of the avatars failed: %s", error)  # noqa: TRY400 - the message says it all
+        log.error("the avatar folder failed: %s", error)  # noqa: TRY400 - the message says it all
         raise StorageFailed from error
 
 

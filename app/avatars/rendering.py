@@ -42,6 +42,9 @@ SIGNATURES: dict[str, Callable[[bytes], bool]] = {
     "WEBP": lambda head: head[:4] == b"RIFF" and head[8:12] == b"WEBP",
 }
 ORIENTATION = 0x0112
+# A PNG with about this gamma looks as if it named none.
+USUAL_GAMMA = 1 / 2.2
+GAMMA_TOLERANCE = 0.01
 TRANSPOSED = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -93,8 +96,15 @@ def _decoded(source: Path) -> Image.Image:
             # Opening reads only headers. Given a file object, not a path, Pillow does not mmap it.
             with Image.open(file, formats=ACCEPTED) as opened:
                 _require_size(opened)
+                tile = opened.tile[0] if opened.tile else None
+                _scale_transparent_color(opened, tile and tile.args)
                 opened.load()
-                return _square(_upright(_in_rgb(opened), _orientation(opened)))
+                image = _in_rgb(opened)
+                if opened.format == "GIF" and tile and tile.extents:
+                    image = _clear_around(image, tile.extents)
+                if opened.format == "PNG":
+                    image = _in_srgb(image, opened.info)
+                return _square(_upright(image, _orientation(opened)))
         except (Refused, MemoryError):
             raise
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
@@ -124,7 +134,12 @@ def _require_size(opened: Image.Image) -> None:
 
 
 def _orientation(opened: Image.Image) -> int:
-    """Return the EXIF orientation; 1 (upright) if it is missing or unreadable."""
+    """Return the EXIF orientation; 1 (upright) if it is missing or unreadable.
+
+    Pillow would also take one from XMP, which no browser does.
+    """
+    for name in ("xmp", "XML:com.adobe.xmp"):
+        opened.info.pop(name, None)
     with suppress(Exception):
         orientation: int = opened.getexif().get(ORIENTATION, 1)
         return orientation
@@ -135,7 +150,11 @@ def _in_rgb(image: Image.Image) -> Image.Image:
     """Return a new image with 8 bits per channel, with alpha only if any pixel is not opaque."""
     if image.mode in {"I;16", "I;16B", "I;16L", "I;16N"}:
         # Pillow would clip 16-bit values to 255 instead of scaling them.
-        image = image.convert("I").point(lambda value: value / 256).convert("L")
+        wide, transparent = image.convert("I"), image.info.get("transparency")
+        image = wide.point(lambda value: value / 256).convert("L")
+        if transparent is not None:
+            alpha = wide.point([255 * (value != transparent) for value in range(1 << 16)], "L")
+            image = Image.merge("LA", (image, alpha))
     elif image.mode in {"I", "F"}:
         image = _scaled(image)
     if not image.has_transparency_data:
@@ -143,6 +162,42 @@ def _in_rgb(image: Image.Image) -> Image.Image:
     image = image.convert("RGBA")
     darkest, _ = image.getchannel("A").getextrema()
     return image.convert("RGB") if darkest == 255 else image
+
+
+def _scale_transparent_color(opened: Image.Image, layout: Any) -> None:
+    """Bring a PNG's transparent colour from the depth of the file to the 8 bits of Pillow's pixels.
+
+    Of 16 bits the lower half is lost: colours that differ only there become transparent as well.
+    """
+    color = opened.info.get("transparency")
+    if isinstance(color, int) and layout in ("L;2", "L;4"):
+        opened.info["transparency"] = color * {"L;2": 85, "L;4": 17}[layout]
+    elif isinstance(color, tuple) and layout == "RGB;16B":
+        opened.info["transparency"] = tuple(value >> 8 for value in color)
+
+
+def _clear_around(image: Image.Image, frame: tuple[int, int, int, int]) -> Image.Image:
+    """Make transparent what the first frame of a GIF leaves uncovered; Pillow fills it."""
+    if frame == (0, 0, *image.size):
+        return image
+    framed = Image.new("RGBA", image.size)
+    framed.paste(image.crop(frame), frame)
+    return framed
+
+
+def _in_srgb(image: Image.Image, info: dict[Any, Any]) -> Image.Image:
+    """Apply the gamma that a PNG names, unless a colour space overrides it (PNG, 11.3.2.2)."""
+    gamma = info.get("gamma") or USUAL_GAMMA
+    if "srgb" in info or "icc_profile" in info or abs(gamma - USUAL_GAMMA) < GAMMA_TOLERANCE:
+        return image
+    shown = []
+    for value in range(256):
+        light = (value / 255) ** (1 / gamma)
+        is_dark = light <= 0.0031308  # IEC 61966-2-1
+        encoded = 12.92 * light if is_dark else 1.055 * light ** (1 / 2.4) - 0.055
+        shown.append(round(255 * encoded))
+    others = [*range(256)] * (len(image.getbands()) - 3)  # alpha stays
+    return image.point(shown * 3 + others)
 
 
 def _scaled(image: Image.Image) -> Image.Image:

@@ -54,8 +54,8 @@ SOURCE_BYTES = Histogram(
     buckets=(16_384, 65_536, 262_144, 1_048_576, 4_194_304, 10_485_760, 16_777_216),
 )
 RENDER_SECONDS = Histogram("avatar_render_duration_seconds", "Time to decode, resize and encode.")
-WAIT_SECONDS = Histogram("avatar_render_wait_duration_seconds", "Time an upload waited its turn.")
-PUBLISH_SECONDS = Histogram("avatar_publish_duration_seconds", "Time of the publishing change.")
+WAIT_SECONDS = Histogram("avatar_render_wait_duration_seconds", "Time an upload waited in line.")
+PUBLISH_SECONDS = Histogram("avatar_publish_duration_seconds", "Time to publish an avatar.")
 WAITING = Gauge(
     "avatar_render_waiting", "Uploads waiting to be rendered.", multiprocess_mode="livesum"
 )

@@ -8,9 +8,11 @@ from app.avatars import errors, service
 from app.avatars.schemas import SetAvatarSourceSchema, UploadedAvatarData
 from app.core.access import Principal
 from app.core.multipart import MultipartBody
+from app.users import service as users
+from app.users.errors import UserNotFound
 from app.users.models import Account, AvatarSource
 from app.users.schemas import ProfileInfo
-from app.web.guards import login_required
+from app.web.guards import admin_may_read, login_required
 from app.web.operation import answers
 from app.web.peer import client
 from app.web.request import file_body, json_body
@@ -25,6 +27,7 @@ CACHING = {
 }
 
 bp = Blueprint("avatars", __name__, url_prefix="/api/v1/auth/profile/avatar")
+admin_bp = Blueprint("admin_avatars", __name__, url_prefix="/api/v1/admin/users/<row:id>/avatar")
 
 
 class PictureSize(BaseConverter):
@@ -66,8 +69,27 @@ def set_source(principal: Principal, source: AvatarSource) -> Account:
 @answers(media_type=MEDIA_TYPE, is_conditional=True, errors=errors.SHOW, name="getAvatar")
 def show(principal: Principal, size: str) -> ResponseReturnValue:
     """Return the uploaded avatar, 512 or 1024 pixels wide."""
+    return _picture(principal.account, size)
+
+
+@admin_bp.get("/<size>")
+@admin_may_read()
+@answers(
+    media_type=MEDIA_TYPE,
+    is_conditional=True,
+    errors=(UserNotFound, *errors.SHOW),
+    name="adminGetUserAvatar",
+)
+def show_any(id: int, size: str) -> ResponseReturnValue:
+    """Return the uploaded avatar of an account, 512 or 1024 pixels wide."""
+    with runtime().reading() as session:
+        account = users.get(session, id)
+    return _picture(account, size)
+
+
+def _picture(account: Account, size: str) -> ResponseReturnValue:
     rt = runtime()
-    picture = service.picture(principal.account, service.parsed_size(size))
+    picture = service.picture(account, service.parsed_size(size))
     if request.if_none_match.contains_weak(picture.etag):
         response = Response(status=304)
         del response.headers["Content-Type"]

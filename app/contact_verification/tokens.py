@@ -61,7 +61,7 @@ def send(rt: Runtime, session: Session, account: Account, purpose: Purpose, addr
     account, or just created it.
     """
     now = rt.clock.now()
-    if _seconds_left(rt, queries.find_last(session, account.id, purpose), address):
+    if seconds_left(rt, session, account.id, purpose, address):
         return False
     seconds = rt.settings.get(KINDS[purpose].lifetime)
     expires_at = now + timedelta(seconds=seconds)
@@ -94,12 +94,14 @@ def seconds_to_wait(rt: Runtime, user_id: int, purpose: Purpose, address: str) -
     Call this before taking any lock, so that a refused request does not block others.
     """
     with rt.reading() as session:
-        last = queries.find_last(session, user_id, purpose)
-    return _seconds_left(rt, last, address)
+        return seconds_left(rt, session, user_id, purpose, address)
 
 
-def _seconds_left(rt: Runtime, last: ContactToken | None, address: str) -> int:
-    now = rt.clock.now()
+def seconds_left(
+    rt: Runtime, session: Session, user_id: int, purpose: Purpose, address: str
+) -> int:
+    """Like `seconds_to_wait`, as a step of a transaction."""
+    last, now = queries.find_last(session, user_id, purpose), rt.clock.now()
     if last is None or last.address != address or last.expires_at <= now:
         return 0
     cooldown = timedelta(seconds=rt.settings.get(KINDS[last.purpose].cooldown))

@@ -7,9 +7,9 @@ from app.contact_verification import errors, service
 from app.contact_verification.service import Outcome
 from app.core.access import Principal
 from app.users.models import Account
-from app.users.schemas import UserInfo
+from app.users.schemas import EMAIL_RULE, UserInfo
 from app.web.errors import note_failure
-from app.web.guards import anonymous_route, is_signed_in, login_required, minimum_duration
+from app.web.guards import anonymous_route, find_principal, login_required, minimum_duration
 from app.web.operation import answers, redirects
 from app.web.peer import client
 from app.web.request import json_body, query_args
@@ -18,7 +18,7 @@ from app.web.schema import MAX_INPUT_LENGTH, MessageData, RequestSchema, text
 from app.web.site import LOGIN_PAGE, to_page
 
 SECURITY_PAGE = "/settings/security"
-RESENT = "If the last mail is not too fresh, a new one is on its way to the new address."
+RESENT = "A new mail is on its way to the new address, unless one was sent a moment ago."
 
 
 class ConfirmQuery(RequestSchema):
@@ -30,7 +30,7 @@ class ConfirmQuery(RequestSchema):
 class RequestEmailChangeSchema(RequestSchema):
     """POST /auth/email/change."""
 
-    new_email = text(MAX_INPUT_LENGTH)
+    new_email = text(MAX_INPUT_LENGTH, **EMAIL_RULE)
 
 
 bp = Blueprint("contact_verification", __name__, url_prefix="/api/v1/auth")
@@ -41,14 +41,14 @@ bp = Blueprint("contact_verification", __name__, url_prefix="/api/v1/auth")
 @query_args(ConfirmQuery)
 @redirects(errors=errors.CONFIRM, name="confirmEmail")
 def confirm(token: str) -> Response:
-    """Use up the link of a mail, then redirect to the frontend's page that shows the result.
+    """Use up a mailed link, then redirect to the frontend's page that shows the result.
 
     The page is `/settings/security` if the browser is signed in, else `/login`. Its query has
     `contact_verification`: `register-activated`, `email-changed` with the new address as `email`,
     `missing`, `invalid` or `expired`. HEAD neither uses up the link nor reveals its state.
     """
     rt, query = runtime(), {}
-    page = SECURITY_PAGE if is_signed_in() else LOGIN_PAGE
+    page = SECURITY_PAGE if find_principal() else LOGIN_PAGE
     # Mail scanners probe links with HEAD.
     if request.method != "HEAD":
         result = service.confirm(rt, token, client())
@@ -61,7 +61,7 @@ def confirm(token: str) -> Response:
 
 
 @bp.post("/email/change")
-@login_required()
+@login_required(confirmation="if_set")
 @json_body(RequestEmailChangeSchema)
 @answers(UserInfo(), errors=errors.REQUEST_CHANGE, name="requestEmailChange")
 def request_change(principal: Principal, new_email: str) -> Account:

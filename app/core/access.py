@@ -1,9 +1,14 @@
 """The signed-in caller, the tokens of a session, and why access is refused."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
-from app.core.errors import ErrorCode, Forbidden, Unauthenticated
+from sqlalchemy.orm import Session
+
+from app.core.client import Client
+from app.core.errors import ErrorCode, Forbidden, PreconditionFailed, Unauthenticated
 
 if TYPE_CHECKING:  # at run time, core must not import an area
     from app.users.models import Account
@@ -51,6 +56,25 @@ class AdminRequired(Forbidden):
     message = "admin role required"
 
 
+class AdminNetworkRequired(Forbidden):
+    """The request does not come from a network that GATEHOUSE_ADMIN_NETWORKS lists."""
+
+    message = "Administration is not open to this network."
+
+
+class SwitchedOff(Forbidden):
+    """The settings do not let people do this by themselves."""
+
+    message = "This is switched off here; ask an administrator."
+
+
+class ConfirmationRequired(PreconditionFailed):
+    """The session was not confirmed recently enough for what was asked."""
+
+    code = ErrorCode.PRECONDITION_FAILED
+    message = "Confirm that it is you, then try again."
+
+
 @dataclass(frozen=True)
 class TokenPair:
     """The tokens issued for a session, with both lifetimes in seconds."""
@@ -63,14 +87,55 @@ class TokenPair:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A signed-in account, as loaded by the single read of the access check."""
+    """A signed-in account, as loaded by the single read of the access check.
+
+    `confirmed_at` is when its owner last signed in or confirmed to be present in this session.
+    """
 
     account: "Account"
     session_id: str
     token_expires_at: int
     is_limited_to_password_change: bool
+    confirmed_at: datetime
 
     @property
     def user_id(self) -> int:
         """The account's id."""
         return self.account.id
+
+
+@dataclass(frozen=True)
+class Operator:
+    """Who administers: the administrator who sent a request, or whoever has the command line.
+
+    `require_still_admin` is run in the transaction of every change, after its locks: a role that
+    was taken away while the request waited changes nothing any more.
+    """
+
+    principal: Principal | None = None
+    client: Client | None = None
+    require_still_admin: Callable[[Session, Principal], None] | None = None
+
+    @property
+    def user_id(self) -> int | None:
+        """The account's id; None for the command line."""
+        return self.principal.user_id if self.principal else None
+
+    def recheck(self, session: Session) -> None:
+        """Refuse an administrator who is none any more.
+
+        Raises: TokenInvalid, AccountDisabled, AdminRequired.
+        """
+        if self.principal and self.require_still_admin:
+            self.require_still_admin(session, self.principal)
+
+    def rechecked(self, session: Session) -> "Operator":
+        """Recheck now and not again, for a change that may end the operator's own session.
+
+        Raises: TokenInvalid, AccountDisabled, AdminRequired.
+        """
+        self.recheck(session)
+        return replace(self, require_still_admin=None)
+
+
+COMMAND_LINE = Operator()

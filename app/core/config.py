@@ -66,7 +66,7 @@ class EnvironmentReader:
 
     def _complaint(self, name: str) -> str:
         near = difflib.get_close_matches(name.upper(), sorted(self._known), 1)
-        hint = f"; is it to be {PREFIX}{near[0]}?" if near else ""
+        hint = f"; did you mean {PREFIX}{near[0]}?" if near else ""
         return one_line(f"{PREFIX}{name} is not a variable of this version and is ignored{hint}")
 
     def refuse_if_bad(self) -> None:
@@ -93,7 +93,7 @@ class EnvironmentReader:
         try:
             return parse(self._environ[PREFIX + name].strip())
         except ValueError as error:
-            self._problems.append(f"{PREFIX}{name}: {error}")
+            self._problems.append(one_line(f"{PREFIX}{name}: {error}"))
             return default
 
 
@@ -187,6 +187,10 @@ def default_redis_url(instance: Path) -> str:
     return f"unix://{quote(str(socket))}"
 
 
+def _absolute(raw: str) -> Path:
+    return Path(raw).absolute()
+
+
 def _path_prefix(raw: str) -> str:
     """Parse the path of a location in the reverse proxy."""
     if not re.fullmatch(r"(/[A-Za-z0-9_~-]+)+/?", raw):
@@ -222,41 +226,20 @@ def _argon2_cost(raw: str) -> Argon2Cost:
     shape = "MEMORY_KIB/PASSES/LANES, whole numbers above 0"
     memory, passes, lanes = _numbers(raw, (int, int, int), shape)
     if memory < 8 * lanes or memory > 4 * 1024 * 1024 or lanes > 64 or passes > 100:
-        raise ValueError("memory must be 8 KiB per lane or more, and all of it sensible")
+        raise ValueError("memory must be at least 8 KiB per lane, and all three numbers reasonable")
     return Argon2Cost(memory_kib=memory, passes=passes, lanes=lanes)
 
 
 def _database_url(raw: str) -> str:
-    """Check the URL, and set the one PostgreSQL driver that is installed.
+    from app.core import store_urls  # only when it is given: SQLAlchemy would slow the start down
 
-    Error messages never repeat the value, which may hold a password.
-    """
-    # Imported only when a URL is given: SQLAlchemy would slow down the launcher's start.
-    from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError
-
-    try:
-        url = make_url(raw)
-    except (ArgumentError, ValueError):
-        raise ValueError("is not a database URL") from None
-    kind = url.drivername.split("+")[0]
-    if kind in {"postgresql", "postgres"}:
-        return url.set(drivername="postgresql+psycopg2").render_as_string(hide_password=False)
-    if kind != "sqlite":
-        raise ValueError("must start with postgresql:// or sqlite:///")
-    if not url.database or url.database == ":memory:":
-        raise ValueError("must name a file: every worker would have a memory database of its own")
-    return f"sqlite:///{Path(url.database).absolute()}"
+    return store_urls.database_url(raw)
 
 
 def _redis_url(raw: str) -> str:
-    from redis.connection import parse_url as parse_redis_url  # likewise only when it is given
+    from app.core import store_urls
 
-    try:
-        parse_redis_url(raw)  # type: ignore[no-untyped-call]
-    except ValueError:
-        raise ValueError("must be a redis://, rediss:// or unix:// URL") from None
-    return raw
+    return store_urls.redis_url(raw)
 
 
 def _numbers(raw: str, kinds: Sequence[type[float]], shape: str) -> list[Any]:
@@ -306,6 +289,7 @@ class Config:
     response_floor_ms: int = variable(350, integer(0, 10_000))
     argon2: Argon2Cost = variable(Argon2Cost(), _argon2_cost)
     password_threads: int = variable(1, integer(1, 64))
+    breached_passwords: Path | None = variable(None, _absolute)
     database_pool: int = variable(10, integer(1, 200))
     sse_per_user: int = variable(20, integer(1, 10_000))
     sse_per_worker: int = variable(8000, integer(1, 100_000))
@@ -315,6 +299,7 @@ class Config:
     external_auth_legacy_callback: bool = variable(False, switch)
     allow_loopback_http: bool = variable(False, switch)
     provider_networks: tuple[Network, ...] = variable((), _networks)
+    admin_networks: tuple[Network, ...] = variable((), _networks)
     secret_keys: tuple[tuple[str, bytes], ...] = variable((), parse_secret_keys, hidden=True)
     log_format: Literal["text", "json"] = variable("text", choice("text", "json"))
     log_level: str = variable("INFO", choice("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))

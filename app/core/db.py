@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import BigInteger, DateTime, Integer, MetaData, event
+from sqlalchemy import BigInteger, DateTime, Integer, MetaData, Table, event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Session
@@ -27,6 +27,11 @@ class Base(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
+
+    @classmethod
+    def __table_cls__(cls, *parts: Any, **options: Any) -> Table:
+        """Make a table whose ids SQLite never gives out again: others keep them."""
+        return Table(*parts, sqlite_autoincrement=True, **options)
 
 
 db = SQLAlchemy(model_class=Base, session_options={"expire_on_commit": False})

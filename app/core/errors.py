@@ -79,6 +79,7 @@ class ErrorCode(StrEnum):
     EXTERNAL_AUTH_POLICY_DENIED = "external_auth.policy_denied"
     NOT_FOUND = "not_found"
     ENDPOINT_NOT_FOUND = "endpoint.not_found"
+    STORAGE_UNSUPPORTED_DRIVER = "storage.unsupported_driver"
     STORAGE_POLICY_NOT_FOUND = "storage.policy_not_found"
     CONFLICT = "conflict"
     AUTH_CONTACT_VERIFICATION_EXPIRED = "auth.contact_verification_expired"
@@ -91,6 +92,7 @@ class ErrorCode(StrEnum):
     STORAGE_UNKNOWN = "storage.unknown"
     MAIL_NOT_CONFIGURED = "mail.not_configured"
     MAIL_DELIVERY_FAILED = "mail.delivery_failed"
+    OPERATION_RESOURCE_LIMIT_EXCEEDED = "operation.resource_limit_exceeded"
     STORAGE_QUOTA_EXCEEDED = "storage.quota_exceeded"
 
 
@@ -143,7 +145,7 @@ class Conflict(AppError):
     """The current state does not allow the operation."""
 
     code = ErrorCode.CONFLICT
-    message = "The present state does not allow this."
+    message = "The current state does not allow this."
 
 
 class Gone(AppError):

@@ -119,7 +119,7 @@ class Keyring:
             try:
                 # Unlike rename, this does not replace a file created meanwhile.
                 os.link(draft, self.path)
-                log.warning("made new keys in %s", self.path)
+                log.warning("created new keys in %s", self.path)
             except FileExistsError:
                 pass
             finally:

@@ -11,8 +11,12 @@ import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
 from cachetools import LRUCache
+from redis import Redis
 from redis.exceptions import RedisError
 
 from app.core.addresses import subscriber_prefix
@@ -26,6 +30,7 @@ from app.core.tokens import random_hex
 log = logging.getLogger(__name__)
 
 MAX_LOCAL_NETWORKS = 10_000
+MAX_NETWORKS_SHOWN = 1_000
 NO_VERDICTS = (Misconfigured, ServerFault, Unavailable)
 
 # The limit of all networks of one IPv6 subscriber together, as a multiple of that of one network.
@@ -93,24 +98,43 @@ def raise_if_limited(wait_ms: int, message: str | None = None) -> None:
 # milliseconds to wait. The limit of the second key is SUBSCRIBER_LIMIT_FACTOR times that of the
 # first. An attempt is never counted twice. No wait exceeds the window, after which the key has
 # expired, whatever a machine whose clock is ahead wrote into it.
-# ARGV: now, window in seconds, slots in the window, name of the attempt.
+# The index, if there is one, has the counters of one account, each with its limit and the time of
+# its last attempt. KEYS: the counters, then perhaps the index. ARGV: now, window in seconds, slots
+# in the window, name of the attempt, number of counters.
 _RESERVE = f"""
 local now, window, most, attempt = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
-for _, key in ipairs(KEYS) do
+local counters, limit = tonumber(ARGV[5]), most
+for number = 1, counters do
+  local key = KEYS[number]
   redis.call('ZREMRANGEBYSCORE', key, '-inf', now - window)
-  if redis.call('ZCARD', key) >= most and not redis.call('ZSCORE', key, attempt) then
+  if redis.call('ZCARD', key) >= limit and not redis.call('ZSCORE', key, attempt) then
     local oldest = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
     local wait = math.min(tonumber(oldest[2]) + window - now, window)
     return math.max(1, math.ceil(wait * 1000))
   end
-  most = most * {SUBSCRIBER_LIMIT_FACTOR}
+  limit = limit * {SUBSCRIBER_LIMIT_FACTOR}
 end
-for _, key in ipairs(KEYS) do
-  redis.call('ZADD', key, 'NX', ARGV[1], attempt)
+local index = KEYS[counters + 1]
+if index then redis.call('ZREMRANGEBYSCORE', index, '-inf', now - window) end
+limit = most
+for number, key in ipairs(KEYS) do
+  if number <= counters then
+    redis.call('ZADD', key, 'NX', ARGV[1], attempt)
+    if index then redis.call('ZADD', index, ARGV[1], limit .. ' ' .. key) end
+    limit = limit * {SUBSCRIBER_LIMIT_FACTOR}
+  end
   redis.call('PEXPIRE', key, math.ceil(window * 1000))
 end
 return 0
 """
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Failed attempts at an account: the most from one network, and until when one is refused."""
+
+    attempts: int
+    locked_until: datetime | None
 
 
 class AttemptLimits:
@@ -138,7 +162,9 @@ class AttemptLimits:
         """
         now, limit = self._clock.now().timestamp(), self._limit
         keys = self._keys(account, network)
-        arguments = (now, limit.window_seconds, limit.attempts, attempt)
+        arguments = (now, limit.window_seconds, limit.attempts, attempt, len(keys))
+        if user_id is not None:
+            keys = [*keys, self._index(account)]
         try:
             wait_ms = self._breaker.run_script(_RESERVE, keys, *arguments)
         except RedisError:
@@ -185,14 +211,55 @@ class AttemptLimits:
         keys = self._keys(account, network)
         self._breaker.attempt(lambda redis: redis.delete(*keys))
 
+    def clear_all(self, account: str) -> None:
+        """Forget the attempts at a known account from everywhere.
+
+        Raises: RedisError.
+        """
+        index = self._index(account)
+
+        def forget(redis: Redis) -> None:
+            members: Any = redis.zrange(index, 0, -1)
+            counters = [member.partition(" ")[2] for member in members]
+            redis.delete(index, *counters)
+
+        self._breaker.call(forget)
+
+    def find_failures(self, account: str) -> Failures | None:
+        """Return how often a known account has failed of late; None while Redis is away."""
+        now, window = self._clock.now().timestamp(), self._limit.window_seconds
+        index = self._index(account)
+
+        def read(redis: Redis) -> list[tuple[int, list[float]]]:
+            newest: Any = redis.zrange(index, 0, MAX_NETWORKS_SHOWN - 1, desc=True)
+            counters = [member.split(" ", 1) for member in newest]
+            with redis.pipeline(transaction=False) as pipeline:
+                for _, counter in counters:
+                    pipeline.zrange(counter, 0, -1, withscores=True)
+                found = pipeline.execute()
+            return [
+                (int(limit), [at for _, at in each if at > now - window])
+                for (limit, _), each in zip(counters, found, strict=True)
+            ]
+
+        try:
+            counted = self._breaker.call(read)
+        except RedisError:
+            return None
+        ends = [min(times) + window for limit, times in counted if len(times) >= limit]
+        until = datetime.fromtimestamp(max(ends), UTC) if ends else None
+        return Failures(max((len(times) for _, times in counted), default=0), until)
+
     def _keys(self, account: str, network: str) -> list[str]:
-        # Keyed digests, so that Redis shows neither which accounts are being tried nor from where.
         box = self._secret_box
-        who = box.keyed_digest(account, "failed-secrets")
         return [
-            f"gatehouse:failures:{who}:{box.keyed_digest(each, 'failed-secrets-network')}"
+            f"{self._index(account)}:{box.keyed_digest(each, 'failed-secrets-network')}"
             for each in _network_and_subscriber(network)
         ]
+
+    def _index(self, account: str) -> str:
+        # Keyed digests, so that Redis shows neither which accounts are being tried nor from where.
+        return f"gatehouse:failures:{self._secret_box.keyed_digest(account, 'failed-secrets')}"
 
     def _reserve_locally(self, network: str, attempt: str) -> int:
         window, most = self._limit.window_seconds, self._limit.attempts

@@ -42,8 +42,8 @@ class LiveSettings:
         self._reloading = threading.Lock()
         self._outage = Outage(
             log,
-            "settings stay as they were read last: the database does not answer",
-            "settings are read as they are: the database answers again",
+            "keeping the settings last read: the database does not answer",
+            "settings are current again: the database answers",
         )
 
     def get(self, key: Key[T]) -> T:

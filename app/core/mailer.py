@@ -4,18 +4,14 @@ Invariant: where TLS is required, neither a password nor a mail is sent before t
 its name with a valid certificate. Flask-Mail by itself verifies none, and waits without end.
 """
 
-import base64
-import binascii
-import re
 import smtplib
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import make_msgid
@@ -25,7 +21,9 @@ from typing import Any
 import flask_mail
 import gevent
 
+from app.core.email_address import Mailbox
 from app.core.http_client import verifying_tls
+from app.core.smtp_login import log_in, repeats
 from app.core.texts import one_line
 
 IMPLICIT_TLS_PORT = 465
@@ -85,8 +83,8 @@ class Letter(flask_mail.Message):
     def __init__(
         self,
         *,
-        sender: Address,
-        recipient: Address,
+        sender: Mailbox,
+        recipient: Mailbox,
         subject: str,
         text: str,
         html: str,
@@ -232,7 +230,7 @@ class _Connection(flask_mail.Connection):
             if server.uses_tls and not has_implicit_tls:
                 _encrypt(host, tls)
             if server.username:
-                _log_in(host, server)
+                log_in(host, server.username, server.password)
         except BaseException:
             host.close()
             raise
@@ -273,19 +271,9 @@ def _encrypt(host: smtplib.SMTP, tls: ssl.SSLContext) -> None:
         raise smtplib.SMTPNotSupportedError(NO_STARTTLS) from error
 
 
-def _log_in(host: smtplib.SMTP, server: SmtpServer) -> None:
-    try:
-        host.login(server.username, server.password)
-    except binascii.Error as error:
-        raise smtplib.SMTPException("the server's challenge cannot be read") from error
-
-
 MAX_REASON_LENGTH = 255
 PERMANENT = range(500, 600)
 CLOSING = 421  # to any command: the server is closing the connection (RFC 5321, section 3.8)
-TELLING_LENGTH = 6  # a match of this many bytes is no coincidence
-
-_BASE64 = re.compile(r"[A-Za-z0-9+/]{4,}")
 
 
 class Undeliverable(Exception):
@@ -323,35 +311,9 @@ def undeliverable(error: Exception, username: str, password: str) -> Undeliverab
         reason = f"the server refused the mail: {' '.join(codes)}"
         return Undeliverable(reason, is_server_failure=error.smtp_code == CLOSING)
     reason = _reason(error)
-    if _repeats(reason, username, password):
-        reason = "the server repeats the log-in in its refusal"
+    if repeats(reason, username, password):
+        reason = "the server repeated the credentials in its refusal"
     return Undeliverable(reason, is_server_failure=True)
-
-
-def _repeats(reason: str, username: str, password: str) -> bool:
-    """Return whether a text contains the password, or the start of either credential in base64.
-
-    That is how AUTH sends them, alone or combined (RFC 4616, RFC 2195). The plain user name is no
-    secret; servers usually quote it.
-    """
-    if password and password in reason:
-        return True
-    begun = [text.encode()[:TELLING_LENGTH] for text in (username, password) if text]
-    return any(text in decoded for decoded in _decoded(reason) for text in begun)
-
-
-def _decoded(text: str) -> Iterator[bytes]:
-    """Yield every decoding of what may be base64 in a text.
-
-    It may start anywhere, since the characters before it may be in the base64 alphabet, too; it may
-    also be cut short, or split across lines.
-    """
-    for run in _BASE64.findall("".join(text.split())):
-        for start in range(4):
-            letters = run[start:]
-            if len(letters) % 4 == 1:  # the last one holds less than a byte
-                letters = letters[:-1]
-            yield base64.b64decode(letters + "=" * (-len(letters) % 4))
 
 
 def _reason(error: Exception) -> str:
@@ -369,7 +331,7 @@ def _reason(error: Exception) -> str:
         return str(error)  # such as a missing extension
     if isinstance(error, OSError):
         return _of_connection(error)
-    return "a setting has letters that SMTP cannot carry"
+    return "mail_smtp_host cannot be the name of a host"
 
 
 def _of_connection(error: OSError) -> str:

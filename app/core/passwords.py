@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from nacl.exceptions import CryptoError
@@ -13,7 +14,9 @@ from nacl.pwhash import argon2id
 from passlib.context import CryptContext
 from passlib.hash import argon2
 
+from app.core import foreign_hashes
 from app.core.config import Argon2Cost
+from app.core.leaked_passwords import LeakedPasswords
 from app.core.thread_pool import ThreadPool
 from app.core.tokens import random_bytes
 
@@ -82,12 +85,17 @@ class Verdict:
 
 
 class Passwords:
-    """Hashes and verifies passwords in a native thread pool of their own."""
+    """Hashes and verifies passwords in a native thread pool of their own.
 
-    def __init__(self, cost: Argon2Cost, threads: int) -> None:
+    `leaked` is the operator's list of passwords that nobody should set.
+    """
+
+    def __init__(self, cost: Argon2Cost, threads: int, leaked: Path | None = None) -> None:
+        self.leaked = LeakedPasswords(leaked)
         self._pool = ThreadPool(threads, is_nice=True)
         self._context = CryptContext(
-            schemes=[SodiumArgon2],
+            schemes=[SodiumArgon2, *foreign_hashes.SCHEMES],
+            deprecated="auto",
             argon2__type="ID",
             argon2__memory_cost=cost.memory_kib,
             argon2__time_cost=cost.passes,
@@ -106,20 +114,24 @@ class Passwords:
         """
         if len(password) > MAX_PASSWORD_LENGTH:
             stored_hash = None  # no such password was ever accepted
-        return self._pool.run(self._check, normalized(password[:MAX_PASSWORD_LENGTH]), stored_hash)
+        return self._pool.run(self._check, password[:MAX_PASSWORD_LENGTH], stored_hash)
 
     def _check(self, password: str, stored_hash: str | None) -> Verdict:
         if stored_hash is None:
             self._context.dummy_verify()
             return Verdict(matches=False)
+        # Services whose hashes were imported may have taken a password as it was typed.
+        is_own = self._context.identify(stored_hash) == SodiumArgon2.name
+        spellings = {normalized(password)} if is_own else {normalized(password), password}
         try:
-            matches, new_hash = self._context.verify_and_update(password, stored_hash)
+            matches = any(self._context.verify(one, stored_hash) for one in spellings)
         except ValueError:
             # Not a valid hash, e.g. after a failed import: treated like no password.
             log.exception("a stored password hash cannot be read")
             self._context.dummy_verify()
             return Verdict(matches=False)
-        return Verdict(matches=matches, new_hash=new_hash)
+        is_outdated = matches and self._context.needs_update(stored_hash)
+        return Verdict(matches, self._context.hash(normalized(password)) if is_outdated else None)
 
 
 def normalized(password: str) -> str:

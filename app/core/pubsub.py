@@ -109,7 +109,7 @@ class Listener:
             deal()
         except Exception:
             # Nothing restarts this thread.
-            log.exception("messages of %s were not dealt with", name)
+            log.exception("messages on %s could not be handled", name)
 
 
 def _arrived(subscription: Any) -> list[dict[str, Any]]:

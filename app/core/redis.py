@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from redis import BlockingConnectionPool, ConnectionPool, Redis
 from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.driver_info import DriverInfo
-from redis.exceptions import RedisError
+from redis.exceptions import InvalidResponse, RedisError
 from redis.retry import Retry
 
 from app.core.clock import Clock
@@ -24,6 +24,7 @@ SETTINGS_CHANNEL = "gatehouse:settings"
 SESSIONS_CHANNEL = "gatehouse:sessions"
 # Shared with the file side of the product.
 EVENTS_CHANNEL = "gatehouse:storage_events"
+ACCOUNTS_CHANNEL = "gatehouse:account_events"
 
 TIMEOUT_SECONDS = 2.0
 FAIL_FAST_TIMEOUT_SECONDS = 0.25
@@ -57,6 +58,8 @@ class TimedRedis(Redis):
         began = perf_counter()
         try:
             return super().execute_command(*command, **options)  # type: ignore[no-untyped-call]
+        except UnicodeDecodeError as error:
+            raise InvalidResponse("the answer is not UTF-8") from error
         finally:
             add_redis_wait(perf_counter() - began)
 

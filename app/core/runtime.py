@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
+from app.core.access import Operator
 from app.core.clock import Clock
 from app.core.config import Config
 from app.core.database.database import Database
@@ -35,14 +36,20 @@ class Limits:
 class Hooks:
     """What areas do for lower layers, which may not import them; filled by the factory.
 
-    `extra_login_methods` say whether anybody, `sign_in_methods` whether an account can sign in;
-    `on_unverified_reset` remove what must not survive a reset through an unverified address.
-    `on_start`, each of which returns its stop function, and `on_shutdown` are called by the
-    serving process.
+    `extra_login_methods` say whether anybody, `sign_in_methods` whether an account can sign in,
+    `external_confirmations` whether it can confirm a session by another service;
+    `on_sign_in_switch` are called in the transaction that switches a way to sign in, with the
+    operator and a sentence about it; `on_unverified_reset` remove what must not survive a reset
+    through an unverified address. `on_start`, each of which returns its stop function, and
+    `on_shutdown` are called by the serving process.
     """
 
     extra_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
     sign_in_methods: list[SignInMethod] = field(default_factory=list)
+    external_confirmations: list[SignInMethod] = field(default_factory=list)
+    on_sign_in_switch: list[Callable[["Runtime", Session, Operator, str], None]] = field(
+        default_factory=list
+    )
     on_unverified_reset: list[Callable[[Session, int], int]] = field(default_factory=list)
     on_start: list[Callable[[], Callable[[], None]]] = field(default_factory=list)
     on_shutdown: list[Callable[[], None]] = field(default_factory=list)

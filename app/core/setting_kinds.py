@@ -19,6 +19,8 @@ MAX_EXACT_INTEGER = 2**53
 ValueType = Literal[
     "boolean", "number", "string", "multiline", "string_array", "string_enum", "string_enum_set"
 ]
+# What the entries of a list are.
+ItemKind = Literal["origin", "email_or_domain", "text"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,8 @@ class Key(Generic[T]):
     """One setting. `parse` reads stored text, `render` validates a new value and returns its text.
 
     Both raise ValueError; stored text that does not parse counts as not set.
-    `meaning` says what it decides, `takes` which values it accepts, both without a full stop.
+    `meaning` says what it decides, `takes` which values it accepts, both without a full stop. The
+    members from `unit` on say the same to programs, as far as they apply.
     """
 
     name: str
@@ -38,6 +41,11 @@ class Key(Generic[T]):
     render: Callable[[object], str]
     is_sensitive: bool = False
     options: tuple[str, ...] = ()
+    unit: str = ""
+    minimum: int | None = None
+    maximum: int | None = None
+    max_length: int | None = None
+    item_kind: ItemKind | None = None
 
     @property
     def description(self) -> str:
@@ -97,7 +105,8 @@ def number(
     takes = f"{bounds} {unit}".rstrip()
     if unit == "bytes":
         takes += ", or with a unit such as MB or MiB"
-    return Key(name, meaning, takes, "number", default, parse, render)
+    told: dict[str, Any] = {"unit": unit, "minimum": least, "maximum": most}
+    return Key(name, meaning, takes, "number", default, parse, render, **told)
 
 
 def text(
@@ -127,7 +136,9 @@ def text(
     kind: ValueType = "multiline" if multiline else "string"
     takes = f"{'lines of text' if multiline else 'text'}, at most {max_length} characters"
     takes += ", never shown" if is_sensitive else ""
-    return Key(name, meaning, takes, kind, default, str, render, is_sensitive)
+    return Key(
+        name, meaning, takes, kind, default, str, render, is_sensitive, max_length=max_length
+    )
 
 
 def choice(
@@ -161,8 +172,11 @@ def text_list(
     options: tuple[str, ...] = (),
     in_order: bool = False,
     refuses_duplicates: bool = False,
+    least: int = 0,
+    most: int = MAX_EXACT_INTEGER,
+    item_kind: ItemKind = "text",
 ) -> Key[tuple[str, ...]]:
-    """Return a list of strings without duplicates, sorted unless `in_order`.
+    """Return a list of `least` to `most` strings without duplicates, sorted unless `in_order`.
 
     `options` names all entries that `normalize` accepts, if they are known; the list is then a set
     of these. `example` is shown to whoever has to write one. If `normalize` refuses an entry
@@ -197,10 +211,17 @@ def text_list(
         kept = [normalize(entry.strip()) for entry in entries if entry.strip()]
         if refuses_duplicates and len(set(kept)) != len(kept):
             raise ValueError("must not name anything twice")
+        _check_count(kept, least, most)
         return json.dumps(arranged(kept))
 
     kind: ValueType = "string_enum_set" if options else "string_array"
-    return Key(name, meaning, takes, kind, default, parse, render, options=options)
+    told: dict[str, Any] = {"options": options, "item_kind": item_kind}
+    return Key(name, meaning, takes, kind, default, parse, render, **told)
+
+
+def _check_count(entries: list[str], least: int, most: int) -> None:
+    if not least <= len(entries) <= most:
+        raise ValueError(f"must have {least} to {most} entries")
 
 
 def _as_text(value: object) -> str:

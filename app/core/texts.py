@@ -5,8 +5,11 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from fractions import Fraction
+from importlib import resources
 from urllib.parse import urlsplit
 
+# The list behind `zoneinfo.available_timezones`, without the zones that the system adds.
+_ZONES = frozenset(resources.files("tzdata").joinpath("zones").read_text("ascii").split())
 _MAX_SUGGESTED, _MIN_TYPED_LENGTH = 3, 3
 _MAX_SHORTENED_LENGTH = 80
 
@@ -18,6 +21,11 @@ def is_storable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return "\0" not in text
+
+
+def is_time_zone(text: str) -> bool:
+    """Return whether it is the exact name of an IANA time zone."""
+    return text in _ZONES
 
 
 def is_control(character: str) -> bool:

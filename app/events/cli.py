@@ -23,6 +23,7 @@ from app.events.messages import (
 )
 from app.teams import service as teams
 from app.users import service as users
+from app.users.cli import complete_user
 from app.web.cli import Commands, Output, Word, printable
 from app.web.runtime import runtime
 
@@ -42,7 +43,11 @@ def ids(what: str, help_text: str) -> Callable[[F], F]:
 
 
 @group.command("publish", epilog=f"KIND is one of {', '.join(Kind)}.")
-@click.option("--user", help="Tell this account: id, username or e-mail address.")
+@click.option(
+    "--user",
+    shell_complete=complete_user,
+    help="Tell this account: id, username or e-mail address.",
+)
 @click.option("--team", help="Tell the members of this team: id or name.")
 @click.option("--any", "everybody", is_flag=True, help="Tell everybody.")
 @click.option("--kind", type=Word(Kind), metavar="KIND", required=True, help="What happened.")
@@ -66,7 +71,7 @@ def publish(
     root: bool,
     delta: int | None,
 ) -> Output:
-    """Publish one event; give --user, --team or --any."""
+    """Publish one event; needs --user, --team or --any."""
     if [user is not None, team is not None, everybody].count(True) != 1:
         raise click.UsageError("Give one of --user, --team and --any.")
     rt = runtime()
@@ -94,7 +99,7 @@ def publish(
     help="Stop after this many events.",
 )
 def tail(count: int | None) -> Iterator[Output]:
-    """Print what is published, until Ctrl-C; with --json one message a line."""
+    """Print what is published, until Ctrl-C; with --json, one message per line."""
     rt = runtime()
     rt.redis.client.ping()
     texts: SimpleQueue[str] = SimpleQueue()

@@ -50,7 +50,7 @@ STOP_SECONDS = 2.0
 
 MESSAGES = Counter("storage_events_total", "Storage events received.", ["outcome"])
 SYNCS = Counter(
-    "storage_event_syncs_total", "Times a stream was told to load everything anew.", ["reason"]
+    "storage_event_syncs_total", "Times a stream was told to reload everything.", ["reason"]
 )
 
 # A stream and the frames to send it, joined in order; streams that get the same share the bytes.
@@ -71,8 +71,8 @@ class Hub:
         self._ask_at = -math.inf
         self._outage = Outage(
             log,
-            "events wait, and streams go on: the database does not answer",
-            "events go on: the database answers again",
+            "events are held back: the database does not answer",
+            "events are delivered again: the database answers",
         )
         self._stopped = threading.Event()
 
@@ -307,7 +307,7 @@ class Hub:
                 work()
             except Exception:
                 # Nothing restarts this thread, so no error may end it.
-                log.exception("event streams were not looked after")
+                log.exception("event streams could not be checked")
             # A tick's duration does not delay the next one; missed ticks are not made up for.
             due_at = max(due_at + TICK_SECONDS, now())
 

@@ -1,5 +1,6 @@
 """Errors of external sign-in, and which of them each use case answers with."""
 
+from app.confirmation.errors import MethodNotOffered
 from app.contact_verification.errors import ContactVerificationInvalid
 from app.core.access import AccountDisabled
 from app.core.errors import (
@@ -45,7 +46,7 @@ class ProviderDisabled(Forbidden):
 class ReturnPathInvalid(BadRequest):
     """The path to return to is not one of this site."""
 
-    message = "return_path must be a path of this site, of at most 2048 bytes."
+    message = "return_path must be a path on this site of at most 2048 bytes."
 
 
 class CallbackAddressMissing(BadRequest):
@@ -75,6 +76,12 @@ class LinkConflict(Conflict):
     message = "The account is already linked to another identity of this provider."
 
 
+class IdentityTaken(Conflict):
+    """The identity is linked to another account."""
+
+    message = "This identity is linked to another account."
+
+
 class LinkNotFound(NotFound):
     """No link of this account has this id."""
 
@@ -96,7 +103,7 @@ class PasswordMissing(BadRequest):
 class UsernamesTaken(BadRequest):
     """No free username was found for the new account."""
 
-    message = "No free username could be found for the account. Register with one of your own."
+    message = "No free username was found for the account. Register with one that you choose."
 
 
 class ProviderInvalid(BadRequest):
@@ -114,13 +121,31 @@ class ProviderExists(Conflict):
 class ProviderAmbiguous(Conflict):
     """Providers of several kinds have this key."""
 
-    message = "Providers of several kinds have this key. Name the one you mean KIND/KEY."
+    message = "Providers of several kinds have this key. Write KIND/KEY to say which one you mean."
 
 
 class LastProvider(Forbidden):
     """Nobody could sign in any more."""
 
     message = "Passwords and passkeys are switched off, so the last provider must stay enabled."
+
+
+class ProviderNeeded(Conflict):
+    """Accounts could not sign in any more; the message says how many."""
+
+    message = "Some accounts can sign in only with this provider."
+
+
+class ProviderChanged(Conflict):
+    """The provider is not as it was when the change was decided on."""
+
+    message = "The provider has been changed meanwhile."
+
+
+class ProviderTestFailed(BadRequest):
+    """The test of a provider failed; the message says why."""
+
+    message = "The provider cannot be used."
 
 
 class ProviderFailed(AppError):
@@ -150,7 +175,7 @@ class DiscoveryFailed(ProviderFailed, BadRequest):
 class ProviderMisconfigured(ProviderFailed, Misconfigured):
     """The stored provider lacks what its kind needs."""
 
-    message = "The external provider is not configured completely."
+    message = "The external provider is not fully configured."
 
 
 START = (
@@ -160,6 +185,7 @@ START = (
     ProviderDisabled,
     ReturnPathInvalid,
     CallbackAddressMissing,
+    MethodNotOffered,
     DiscoveryFailed,
     ProviderMisconfigured,
 )
@@ -186,3 +212,8 @@ LINK_BY_PASSWORD = (
     LinkConflict,
 )
 REMOVE_LINK = (LinkNotFound, LastWayIn)
+ADD_PROVIDER = (ProviderKeyInvalid, ProviderInvalid, ProviderExists)
+UPDATE_PROVIDER = (ProviderNotFound, ProviderChanged, ProviderInvalid, LastProvider)
+REMOVE_PROVIDER = (ProviderNotFound, LastProvider, ProviderNeeded)
+TEST_PROVIDER = (ProviderNotFound, DiscoveryFailed, ProviderTestFailed)
+TEST_DRAFT = (ProviderInvalid, DiscoveryFailed, ProviderTestFailed)

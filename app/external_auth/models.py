@@ -26,8 +26,16 @@ class ProviderKind(StrEnum):
     MICROSOFT = "microsoft"
 
 
+class TokenAuth(StrEnum):
+    """How the client secret is sent to the token endpoint; `auto` is what the kind needs."""
+
+    AUTO = "auto"
+    BASIC = "basic"
+    POST = "post"
+
+
 class Json(TypeDecorator[Any]):
-    """A JSON value in a column of text."""
+    """A JSON value in a column of text; what somebody changed to no JSON stays a text."""
 
     impl = Text
     cache_ok = True
@@ -38,15 +46,19 @@ class Json(TypeDecorator[Any]):
 
     def process_result_value(self, value: str | None, _dialect: object) -> Any:
         """Return what was stored."""
-        return None if value is None else json.loads(value)
+        try:
+            return None if value is None else json.loads(value)
+        except ValueError:
+            return value
 
 
-_KIND = Enum(
-    ProviderKind,
-    native_enum=False,
-    length=32,
-    values_callable=lambda kinds: [kind.value for kind in kinds],
-)
+def _words(words: type[StrEnum], length: int) -> Enum:
+    return Enum(
+        words,
+        native_enum=False,
+        length=length,
+        values_callable=lambda members: [member.value for member in members],
+    )
 
 
 class Provider(Base):
@@ -62,7 +74,7 @@ class Provider(Base):
 
     id: Mapped[int] = mapped_column(Id, primary_key=True)
     key: Mapped[str] = mapped_column(String(64))
-    provider_kind: Mapped[ProviderKind] = mapped_column(_KIND)
+    provider_kind: Mapped[ProviderKind] = mapped_column(_words(ProviderKind, 32))
     display_name: Mapped[str] = mapped_column(String(128))
     icon_url: Mapped[str | None] = mapped_column(String(2048))
     options: Mapped[dict[str, Any]] = mapped_column(Json)
@@ -72,6 +84,7 @@ class Provider(Base):
     userinfo_url: Mapped[str | None] = mapped_column(String(2048))
     client_id: Mapped[str] = mapped_column(String(512))
     client_secret: Mapped[str | None] = mapped_column(Text)
+    token_auth: Mapped[TokenAuth] = mapped_column(_words(TokenAuth, 8), server_default="auto")
     scopes: Mapped[str] = mapped_column(Text)
     enabled: Mapped[bool]
     auto_provision_enabled: Mapped[bool]
@@ -100,14 +113,28 @@ class Provider(Base):
 
     @property
     def tenant(self) -> str | None:
-        """The stored Microsoft tenant."""
-        tenant: str | None = self.options.get("microsoft", {}).get("tenant")
-        return tenant
+        """The stored Microsoft tenant, None if there is none.
+
+        Raises: ValueError if somebody changed the options to what has no such place.
+        """
+        match self.options:
+            case {"microsoft": {"tenant": str(tenant)}}:
+                return tenant
+            case {"microsoft": None} | {"microsoft": {"tenant": None}}:
+                return None
+            case {**others} if "microsoft" not in others:
+                return None
+        raise ValueError("the stored options cannot be read: set --tenant again")
 
     def allows(self, address: str) -> bool:
-        """Return whether an email address is in an allowed domain; subdomains do not match."""
+        """Return whether an email address is in an allowed domain; subdomains do not match.
+
+        None is, if somebody changed the domains to what is no list.
+        """
         domains = self.allowed_domains
-        return not domains or address.rpartition("@")[2].lower() in domains
+        if domains is None or domains == []:
+            return True
+        return isinstance(domains, list) and address.rpartition("@")[2].lower() in domains
 
 
 class Identity(Base):

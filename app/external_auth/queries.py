@@ -1,12 +1,15 @@
 """Statements on providers, links and pending identities."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, delete, exists, func, select, update
-from sqlalchemy.orm import Session, joinedload
+from sqlalchemy.orm import Session, aliased, joinedload
 
 from app.core.database import bulk
 from app.external_auth.models import Identity, PendingIdentity, Provider, ProviderKind
+from app.passkeys.models import Passkey
+from app.users.models import User
 
 
 def find_provider_by_key(session: Session, kind: ProviderKind, key: str) -> Provider | None:
@@ -73,6 +76,49 @@ def count_links(session: Session, provider_id: int) -> dict[str, int]:
     namespace = Identity.identity_namespace
     statement = select(namespace, func.count()).where(Identity.provider_id == provider_id)
     return dict(session.execute(statement.group_by(namespace)).all())
+
+
+def read_use(
+    session: Session, provider_ids: Collection[int]
+) -> dict[int, tuple[int, datetime | None]]:
+    """Return how many links each provider has, and when one was last used."""
+    statement = select(Identity.provider_id, func.count(), func.max(Identity.last_login_at))
+    its_links = statement.where(Identity.provider_id.in_(provider_ids))
+    rows = session.execute(its_links.group_by(Identity.provider_id))
+    return {row[0]: (row[1], row[2]) for row in rows}
+
+
+def list_namespaces(session: Session) -> list[str]:
+    """Return the namespaces of all links."""
+    return list(session.scalars(select(Identity.identity_namespace).distinct()))
+
+
+def count_dependents(
+    session: Session,
+    provider_id: int,
+    *,
+    with_passwords: bool,
+    with_passkeys: bool,
+    namespaces: Collection[str],
+) -> int:
+    """Return how many accounts have a link at this provider and no other way to sign in.
+
+    Passwords and passkeys are ways while they are switched on; so are links at other enabled
+    providers, of these namespaces.
+    """
+    other = aliased(Identity)
+    ways = [
+        exists()
+        .where(other.user_id == Identity.user_id, other.provider_id != provider_id)
+        .where(other.identity_namespace.in_(namespaces))
+        .where(Provider.id == other.provider_id, Provider.enabled)
+    ]
+    if with_passwords:
+        ways.append(exists().where(User.id == Identity.user_id, User.password_hash.is_not(None)))
+    if with_passkeys:
+        ways.append(exists().where(Passkey.user_id == Identity.user_id))
+    theirs = select(func.count()).where(Identity.provider_id == provider_id)
+    return session.scalar(theirs.where(*(~way for way in ways))) or 0
 
 
 def remove_links(session: Session, user_id: int) -> int:

@@ -1,10 +1,24 @@
 """Bodies, queries and answers of external sign-in."""
 
-from marshmallow import Schema, fields, validate
+from typing import Any
+
+from marshmallow import RAISE, Schema, fields, post_load, validate
 
 from app.core.passwords import MAX_TYPED_PASSWORD_LENGTH
-from app.external_auth.models import ProviderKind
-from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, Text, Timestamp, Word, text
+from app.external_auth.models import ProviderKind, TokenAuth
+from app.external_auth.sign_in.signed_in import Intent
+from app.users.schemas import EMAIL_RULE
+from app.web.paging import Moment
+from app.web.schema import (
+    MAX_INPUT_LENGTH,
+    RequestSchema,
+    StrictBoolean,
+    Text,
+    Timestamp,
+    Word,
+    force,
+    text,
+)
 
 FLOW_TOKEN = "oev_0f9d3c5be2a14876b1c0d4e8f7a69352"
 
@@ -13,6 +27,7 @@ class StartExternalLoginSchema(RequestSchema):
     """POST /auth/external-auth/{kind}/{provider}/start."""
 
     return_path = Text(load_default=None, allow_none=True)
+    intent = fields.Enum(Intent, by_value=True, load_default=Intent.SIGN_IN)
 
 
 class CallbackQuery(RequestSchema):
@@ -35,7 +50,7 @@ class RequestExternalEmailSchema(RequestSchema):
     """POST /auth/external-auth/email-verification/start."""
 
     flow_token = text(MAX_INPUT_LENGTH, example=FLOW_TOKEN)
-    email = text(MAX_INPUT_LENGTH)
+    email = text(MAX_INPUT_LENGTH, **EMAIL_RULE)
 
 
 class LinkExternalIdentitySchema(RequestSchema):
@@ -77,3 +92,230 @@ class ExternalLinkItem(Schema):
     created_at = Timestamp(required=True)
     updated_at = Timestamp(required=True)
     last_login_at = Timestamp(required=True, allow_none=True)
+
+
+# Far more than any field of a provider may have; the rules of its kind are checked later.
+MAX_FIELD_LENGTH = 8192
+MAX_DOMAINS = 1000
+# What null clears; of anything else, null keeps what is stored.
+CLEARABLE = (
+    "icon_url",
+    "issuer_url",
+    "authorization_url",
+    "token_url",
+    "userinfo_url",
+    "client_secret",
+    "subject_claim",
+    "username_claim",
+    "display_name_claim",
+    "email_claim",
+    "email_verified_claim",
+    "groups_claim",
+    "avatar_url_claim",
+)
+
+
+def _line(*, required: bool = False) -> Text:
+    return Text(
+        required=required, allow_none=not required, validate=validate.Length(max=MAX_FIELD_LENGTH)
+    )
+
+
+class MicrosoftOptions(RequestSchema):
+    """What only Microsoft has."""
+
+    tenant = _line()
+
+
+class ProviderOptions(RequestSchema):
+    """What only some kinds have."""
+
+    microsoft = fields.Nested(MicrosoftOptions, allow_none=True)
+
+
+class ProviderFields(RequestSchema):
+    """What an operator sets of a provider; loads as the fields of its kind's schema."""
+
+    options = fields.Nested(ProviderOptions, allow_none=True)
+    issuer_url = _line()
+    authorization_url = _line()
+    token_url = _line()
+    userinfo_url = _line()
+    client_secret = _line()
+    scopes = _line()
+
+    @post_load
+    def _with_tenant(self, members: dict[str, Any], **_: Any) -> dict[str, Any]:
+        for name in CLEARABLE:
+            if name in members:
+                members[name] = members[name] or ""
+        if "allowed_domains" in members:
+            members["allowed_domains"] = members["allowed_domains"] or []
+        options = members.pop("options", None)
+        if options is not None:
+            members["tenant"] = (options.get("microsoft") or {}).get("tenant") or ""
+        return {name: value for name, value in members.items() if value is not None}
+
+
+class DraftProviderSchema(ProviderFields):
+    """POST /admin/external-auth/providers/test."""
+
+    provider_kind = fields.Enum(ProviderKind, by_value=True, required=True)
+    client_id = _line(required=True)
+    token_auth = fields.Enum(TokenAuth, by_value=True, allow_none=True)
+
+
+class MoreProviderFields(ProviderFields):
+    """What is of no use to a test."""
+
+    icon_url = _line()
+    token_auth = fields.Enum(TokenAuth, by_value=True, allow_none=True)
+    enabled = StrictBoolean(allow_none=True)
+    auto_provision_enabled = StrictBoolean(allow_none=True)
+    auto_link_verified_email_enabled = StrictBoolean(allow_none=True)
+    require_email_verified = StrictBoolean(allow_none=True)
+    subject_claim = _line()
+    username_claim = _line()
+    display_name_claim = _line()
+    email_claim = _line()
+    email_verified_claim = _line()
+    groups_claim = _line()
+    avatar_url_claim = _line()
+    allowed_domains = fields.List(
+        Text(validate=validate.Length(max=MAX_INPUT_LENGTH)),
+        allow_none=True,
+        validate=validate.Length(max=MAX_DOMAINS),
+    )
+
+
+class CreateProviderSchema(MoreProviderFields):
+    """POST /admin/external-auth/providers; without a key, it gets a UUID for one."""
+
+    provider_kind = fields.Enum(ProviderKind, by_value=True, required=True)
+    key = text(MAX_INPUT_LENGTH, nullable=True)
+    display_name = _line(required=True)
+    client_id = _line(required=True)
+
+
+class UpdateProviderSchema(MoreProviderFields):
+    """PATCH /admin/external-auth/providers/{id}; absent members are left as they are.
+
+    Null clears an address, a claim, the domains or the secret, and else leaves what is stored.
+    Members that are not listed here are refused.
+    """
+
+    class Meta:
+        """Marshmallow's settings."""
+
+        unknown = RAISE
+
+    display_name = Text(allow_none=True, validate=validate.Length(max=MAX_FIELD_LENGTH))
+    client_id = Text(allow_none=True, validate=validate.Length(max=MAX_FIELD_LENGTH))
+    expected_updated_at = Moment("refuse the change if the provider is not of this time")
+
+
+class RemoveProviderQuery(RequestSchema):
+    """DELETE /admin/external-auth/providers/{id}."""
+
+    is_forced = force("delete it even if accounts can sign in only with it")
+
+
+class ShownOptions(Schema):
+    """What only some kinds have: of Microsoft, the tenant."""
+
+    microsoft = fields.Dict()
+
+
+class ManagedProvider(Schema):
+    """A provider as administrators see it; the secret is never shown.
+
+    `redirect_uri` is to be registered at the provider, null while the site has no address.
+    `is_secret_readable` is false if no key here decrypts the secret.
+    """
+
+    id = fields.Integer(required=True)
+    key = fields.String(required=True)
+    provider_kind = Word(ProviderKind)
+    protocol = fields.String(required=True)
+    display_name = fields.String(required=True)
+    icon_url = fields.String(required=True, allow_none=True)
+    options = fields.Nested(ShownOptions, required=True)
+    issuer_url = fields.String(required=True, allow_none=True)
+    authorization_url = fields.String(required=True, allow_none=True)
+    token_url = fields.String(required=True, allow_none=True)
+    userinfo_url = fields.String(required=True, allow_none=True)
+    client_id = fields.String(required=True)
+    client_secret = fields.String(required=True, allow_none=True)
+    client_secret_configured = fields.Boolean(required=True)
+    token_auth = fields.String(required=True, allow_none=True)
+    scopes = fields.String(required=True)
+    enabled = fields.Boolean(required=True)
+    auto_provision_enabled = fields.Boolean(required=True)
+    auto_link_verified_email_enabled = fields.Boolean(required=True)
+    require_email_verified = fields.Boolean(required=True)
+    subject_claim = fields.String(required=True, allow_none=True)
+    username_claim = fields.String(required=True, allow_none=True)
+    display_name_claim = fields.String(required=True, allow_none=True)
+    email_claim = fields.String(required=True, allow_none=True)
+    email_verified_claim = fields.String(required=True, allow_none=True)
+    groups_claim = fields.String(required=True, allow_none=True)
+    avatar_url_claim = fields.String(required=True, allow_none=True)
+    allowed_domains = fields.List(fields.String(), required=True)
+    redirect_uri = fields.String(required=True, allow_none=True)
+    links = fields.Integer(required=True)
+    last_sign_in_at = Timestamp(required=True, allow_none=True)
+    is_secret_readable = fields.Boolean(required=True)
+    created_at = Timestamp(required=True)
+    updated_at = Timestamp(required=True)
+
+
+class ProviderDefaults(Schema):
+    """What a new provider has unless the operator says otherwise."""
+
+    display_name = fields.String(required=True)
+    options = fields.Nested(ShownOptions, required=True)
+    scopes = fields.String(required=True)
+    enabled = fields.Boolean(required=True)
+    auto_provision_enabled = fields.Boolean(required=True)
+    auto_link_verified_email_enabled = fields.Boolean(required=True)
+    require_email_verified = fields.Boolean(required=True)
+
+
+class ProviderKindItem(Schema):
+    """What can be configured for a kind of provider."""
+
+    kind = Word(ProviderKind)
+    protocol = fields.String(required=True)
+    display_name = fields.String(required=True)
+    description = fields.String(required=True)
+    default_scopes = fields.String(required=True)
+    create_defaults = fields.Nested(ProviderDefaults, required=True)
+    issuer_url_supported = fields.Boolean(required=True)
+    issuer_url_required = fields.Boolean(required=True)
+    manual_endpoint_configuration_supported = fields.Boolean(required=True)
+    authorization_url_required = fields.Boolean(required=True)
+    token_url_required = fields.Boolean(required=True)
+    userinfo_url_required = fields.Boolean(required=True)
+    supports_discovery = fields.Boolean(required=True)
+    supports_pkce = fields.Boolean(required=True)
+    supports_email_verified_claim = fields.Boolean(required=True)
+
+
+class ProviderCheck(Schema):
+    """One thing that was looked at."""
+
+    name = fields.String(required=True)
+    success = fields.Boolean(required=True)
+    message = fields.String(required=True)
+
+
+class TestedProviderData(Schema):
+    """What a test found out; no sign-in was tried."""
+
+    provider = fields.String(required=True)
+    issuer = fields.String(required=True, allow_none=True)
+    authorization_endpoint = fields.String(required=True, allow_none=True)
+    token_endpoint = fields.String(required=True, allow_none=True)
+    userinfo_endpoint = fields.String(required=True, allow_none=True)
+    jwks_key_count = fields.Integer(required=True, allow_none=True)
+    checks = fields.List(fields.Nested(ProviderCheck), required=True)

@@ -32,15 +32,24 @@ from app.external_auth.sign_in.service import (
     PREFIX,
     UNIFIED_CALLBACK,
     EmailRequired,
+    Served,
     SignInResult,
     StartedSignIn,
 )
+from app.external_auth.sign_in.signed_in import Intent
 from app.login import sign_in_methods
 from app.login.completion import LoginOutcome, MfaRequired
 from app.login.schemas import LOGIN_STEP
 from app.web import cookies, origin
 from app.web.errors import as_refusal, note_failure, status_of
-from app.web.guards import anonymous_route, login_required, minimum_duration
+from app.web.guards import (
+    SIGNED_IN_ERRORS,
+    anonymous_route,
+    find_principal,
+    login_required,
+    minimum_duration,
+    signed_in,
+)
 from app.web.operation import View, answers, operation_of, redirects
 from app.web.peer import client
 from app.web.request import json_body, query_args
@@ -51,6 +60,7 @@ from app.web.site import LOGIN_PAGE, to_page
 # A page of the frontend.
 PASSWORD_CHANGE_PAGE = "/force-password-change"
 BINDING_COOKIE = "service_external_auth_"
+DONE = {Intent.LINK: "linked", Intent.CONFIRM: "confirmed"}
 MAIL_SENT = "external auth email verification email sent"
 # RFC 9745: the legacy route is deprecated since 2026-11-21, UTC.
 DEPRECATED_SINCE = "@1795219200"
@@ -101,22 +111,29 @@ def list_providers() -> list[Provider]:
 @json_body(StartExternalLoginSchema)
 @answers(
     StartedExternalLoginData(),
-    errors=(*origin.SOURCE_ERRORS, *errors.START),
+    errors=(*SIGNED_IN_ERRORS, *errors.START),
     name="startExternalLogin",
 )
-def start(kind: str, provider: str, return_path: str | None) -> StartedSignIn:
+def start(kind: str, provider: str, return_path: str | None, intent: Intent) -> StartedSignIn:
     """Begin a sign-in: send the browser to `authorization_url`; it comes back to the callback.
 
     A cookie ties the sign-in to this browser. `return_path` is the path of this site to which the
-    browser is sent in the end.
+    browser is sent in the end. Whoever is signed in can `link` an identity to the account instead,
+    or `confirm` the session, at a provider that says when somebody signed in there.
     """
-    origin.check_source()
+    principal = None
+    if intent is Intent.SIGN_IN:
+        origin.check_source()
+    else:
+        principal = signed_in(confirmation="if_set" if intent is Intent.LINK else None)
     started = service.start(
         runtime(),
         kind=kind,
         provider=provider,
         wanted_path=return_path,
         own_origin=_own_origin(),
+        intent=intent,
+        principal=principal,
     )
     _set_binding(started.state, started.binding, started.seconds)
     return started
@@ -132,7 +149,9 @@ def callback(**returned: str | None) -> Response:
     Once signed in, the browser goes to its `return_path`, or to `/force-password-change`. Otherwise
     it goes to `/login`, whose query has `mfa=required` with `flow`, `expires_in`, `methods` and
     `return_path`; `external_auth=email_required` with `flow` and `return_path`; or
-    `external_auth=error` with the `code` of a refusal. HEAD does nothing.
+    `external_auth=error` with the `code` of a refusal. Whoever came to link or to confirm goes to
+    `return_path`, with `external_auth` as `linked`, `confirmed` or `error`; to `/login` from any
+    browser that is not signed in to the session that began it. HEAD does nothing.
     """
     return _finish_callback(returned)
 
@@ -167,7 +186,7 @@ def request_mail(flow_token: str, email: str) -> dict[str, str]:
 @query_args(ConfirmMailboxQuery)
 @redirects(name="confirmExternalEmail")
 def confirm_mailbox(token: str) -> Response:
-    """Sign in by the link of a mail; the browser is redirected as by the callback.
+    """Sign in with a mailed link; the browser is redirected as by the callback.
 
     `external_auth` of `/login` can also be `email_verification_missing`,
     `email_verification_invalid` and `email_verification_expired`. HEAD does not use up the link.
@@ -208,7 +227,7 @@ def list_links(principal: Principal) -> list[Identity]:
 
 
 @bp.delete("/links/<link_id>")
-@login_required()
+@login_required(confirmation="if_set")
 @answers(errors=errors.REMOVE_LINK, name="removeExternalLink")
 def remove_link(principal: Principal, link_id: str) -> None:
     """Remove a link, unless it is the only way to sign in; sessions stay open."""
@@ -245,7 +264,9 @@ def _finish_callback(
         _set_binding(state, "", 0)
     binding = request.cookies.get(_cookie_name(state)) if state else None
     return _redirect_to_outcome(
-        lambda: service.finish(rt, returned, binding, client(), route=route)
+        lambda: service.finish(
+            rt, returned, binding, client(), find_principal=find_principal, route=route
+        )
     )
 
 
@@ -269,6 +290,10 @@ def _to_frontend(rt: Runtime, result: SignInResult | MailLinkFailure) -> Respons
         note_failure(result.value)
         return to_page(rt, LOGIN_PAGE, {"external_auth": result.value})
     outcome, path = result
+    if isinstance(outcome, Served):
+        if outcome.error:
+            return _to_failure(rt, outcome.error, path)
+        return to_page(rt, path, {"external_auth": DONE[outcome.intent]})
     if isinstance(outcome, EmailRequired):
         told = {"external_auth": "email_required", "flow": outcome.flow_token}
         return to_page(rt, LOGIN_PAGE, {**told, "return_path": path})
@@ -284,8 +309,8 @@ def _to_frontend(rt: Runtime, result: SignInResult | MailLinkFailure) -> Respons
     return cookies.write(to_page(rt, page, {}), outcome.pair)
 
 
-def _to_failure(rt: Runtime, error: Exception) -> Response:
-    """Redirect to the login page with the code of a refusal; internal errors get no code."""
+def _to_failure(rt: Runtime, error: Exception, page: str = LOGIN_PAGE) -> Response:
+    """Redirect to a page with the code of a refusal; internal errors get no code."""
     told = {"external_auth": "error"}
     refusal = as_refusal(error)
     code = refusal.code if refusal else ErrorCode.INTERNAL_SERVER_ERROR
@@ -293,4 +318,4 @@ def _to_failure(rt: Runtime, error: Exception) -> Response:
     note_failure(code.value)
     if refusal is not None and status_of(type(refusal)) < HTTPStatus.INTERNAL_SERVER_ERROR:
         told["code"] = code.value
-    return to_page(rt, LOGIN_PAGE, told)
+    return to_page(rt, page, told)

@@ -3,7 +3,14 @@
 from app.core.errors import BadRequest, ErrorCode, NotFound
 from app.login.errors import PasswordLoginDisabled
 from app.setup.errors import SystemNotInitialized
-from app.users.errors import ADDRESS_REFUSED, NAMES_TAKEN, NEW_PASSWORD, UsernameInvalid
+from app.users.errors import (
+    ADDRESS_REFUSED,
+    NAMES_TAKEN,
+    NEW_PASSWORD,
+    EmailExists,
+    EmailInvalid,
+    UsernameInvalid,
+)
 
 
 class InvitationInvalid(BadRequest):
@@ -41,6 +48,9 @@ class InvitationNotFound(NotFound):
 
 
 CLOSED = (InvitationInvalid, InvitationAccepted, InvitationExpired, InvitationRevoked)
+CREATE = (EmailInvalid, *ADDRESS_REFUSED, EmailExists)
+REVOKE = (InvitationNotFound, InvitationAccepted, InvitationExpired, InvitationRevoked)
+RESEND = (InvitationNotFound, InvitationAccepted, *ADDRESS_REFUSED, EmailExists)
 ACCEPT = (
     PasswordLoginDisabled,
     SystemNotInitialized,

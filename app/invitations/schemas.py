@@ -1,18 +1,54 @@
 """Request bodies and response data of invitations."""
 
-from marshmallow import Schema, fields
+from typing import Any
+
+from marshmallow import Schema, fields, validate
 
 from app.core.passwords import MAX_TYPED_PASSWORD_LENGTH
 from app.invitations.models import InvitationStatus
-from app.users.schemas import PASSWORD_RULE, USERNAME_RULE
-from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, Timestamp, Word, text
+from app.settings import keys
+from app.users.schemas import EMAIL_RULE, PASSWORD_RULE, USERNAME_RULE
+from app.web.paging import Clamped, Filter, PageQuery
+from app.web.schema import (
+    MAX_INPUT_LENGTH,
+    RequestSchema,
+    Timestamp,
+    WholeNumber,
+    Word,
+    example_metadata,
+    text,
+)
+
+DEFAULT_LIMIT, MAX_LIMIT = 20, 100
+MIN_TTL_SECONDS = 60
 
 
 class AcceptInvitationSchema(RequestSchema):
     """POST /auth/invitations/{token}/accept."""
 
-    username = text(MAX_INPUT_LENGTH, description=USERNAME_RULE)
-    password = text(MAX_TYPED_PASSWORD_LENGTH, description=PASSWORD_RULE)
+    username = text(MAX_INPUT_LENGTH, **USERNAME_RULE)
+    password = text(MAX_TYPED_PASSWORD_LENGTH, **PASSWORD_RULE)
+
+
+class CreateInvitationSchema(RequestSchema):
+    """POST /admin/users/invitations."""
+
+    email = text(MAX_INPUT_LENGTH, **EMAIL_RULE)
+    ttl_seconds = WholeNumber(
+        load_default=None,
+        allow_none=False,
+        data_key="ttl_secs",
+        validate=validate.Range(MIN_TTL_SECONDS, keys.YEAR),
+        metadata={"description": "how long it is valid; auth_user_invitation_ttl_secs by default"},
+    )
+
+
+class InvitationListQuery(PageQuery):
+    """GET /admin/users/invitations."""
+
+    limit = Clamped(DEFAULT_LIMIT, 1, MAX_LIMIT)
+    status = fields.Enum(InvitationStatus, by_value=True, load_default=None)
+    keyword = Filter("part of an address; an id")
 
 
 class InvitationData(Schema):
@@ -40,3 +76,16 @@ class MailedInvitation(AdminInvitation):
     """An invitation whose mail is on its way."""
 
     mail_queued = fields.Constant(True)
+
+
+class CreatedInvitationData(MailedInvitation):
+    """A new invitation; its link is shown only here, and mailed."""
+
+    invitation_url = fields.String(
+        required=True, metadata=example_metadata("https://files.example/invite/0f9d3c5be2a14876")
+    )
+
+    def get_attribute(self, obj: Any, attr: str, default: Any) -> Any:
+        """Return the link of the one, everything else of the invitation in it."""
+        source = obj if attr == "invitation_url" else obj.invitation
+        return super().get_attribute(source, "url" if source is obj else attr, default)

@@ -4,17 +4,20 @@ Invariants: an invitation leaves PENDING once and for good. An address is locked
 invitations, so that transactions cannot deadlock.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType, Event
+from app.audit.models import Action, EntityType
+from app.core.access import Operator
 from app.core.client import Client
-from app.core.errors import AppError
+from app.core.database.paging import Page, Wanted, read_ids
+from app.core.errors import AppError, RateLimited
 from app.core.runtime import Runtime
 from app.core.texts import shortened, typed_id
 from app.core.tokens import digest, random_token
@@ -40,6 +43,7 @@ from app.web import site
 
 # The frontend's page; the token follows as the rest of the path.
 PAGE = "/invite/"
+RESEND_AFTER = timedelta(seconds=60)
 
 CLOSED_ERRORS: dict[InvitationStatus, type[AppError]] = {
     InvitationStatus.ACCEPTED: InvitationAccepted,
@@ -117,7 +121,9 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
     raise refusal
 
 
-def create(rt: Runtime, *, email: str, ttl_seconds: int | None = None) -> CreatedInvitation:
+def create(
+    rt: Runtime, by: Operator, *, email: str, ttl_seconds: int | None = None
+) -> CreatedInvitation:
     """Invite an address by mail and revoke its earlier invitations.
 
     With `ttl_seconds` None the configured lifetime applies. Raises: EmailInvalid, EmailBlocked,
@@ -126,52 +132,85 @@ def create(rt: Runtime, *, email: str, ttl_seconds: int | None = None) -> Create
     address = identifiers.email(email)
     users.require_allowed_address(rt, address)
     seconds = ttl_seconds or rt.settings.get(keys.INVITATION_TTL_SECONDS)
-    token = random_token()
-    url = site.link(rt, f"{PAGE}{token}")
-    now = rt.clock.now()
     with rt.transaction() as session:
         users.reserve_address(session, address)
-        _close_pending(session, address, now)
-        expires_at = now + timedelta(seconds=seconds)
-        invitation = Invitation(
-            email=address,
-            token_digest=digest(token),
-            status=InvitationStatus.PENDING,
-            expires_at=expires_at,
-            created_at=now,
-            updated_at=now,
+        return _invite(rt, session, by, address, seconds, Action.ADMIN_CREATE_INVITATION)
+
+
+def resend(rt: Runtime, by: Operator, typed: str | int) -> CreatedInvitation:
+    """Invite the address of an invitation anew, which revokes that one.
+
+    Raises: InvitationNotFound, InvitationAccepted, EmailBlocked, EmailNotAllowlisted, EmailExists;
+    RateLimited within a minute of the last mail to the address.
+    """
+    invitation_id = _id(typed)
+    with rt.reading() as session:
+        found = session.get(Invitation, invitation_id)
+    if found is None:
+        raise InvitationNotFound(f"There is no invitation {invitation_id}.")
+    if found.status == InvitationStatus.ACCEPTED:
+        raise InvitationAccepted
+    users.require_allowed_address(rt, found.email)
+    seconds = rt.settings.get(keys.INVITATION_TTL_SECONDS)
+    with rt.transaction() as session:
+        users.lock_address(session, found.email)
+        if _lock(session, found.id).status == InvitationStatus.ACCEPTED:
+            raise InvitationAccepted
+        users.require_free_address(session, found.email)
+        last = session.scalar(
+            select(func.max(Invitation.created_at)).where(Invitation.email == found.email)
         )
-        session.add(invitation)
-        session.flush()
-        mail.queue(
-            rt,
-            session,
-            Template.USER_INVITATION,
-            address,
-            expires_at=expires_at,
-            email=address,
-            invitation_url=url,
-            expires_in=mail.duration_in_words(seconds),
-        )
-        _record(rt, session, Action.ADMIN_CREATE_INVITATION, invitation)
+        if last and (left := last + RESEND_AFTER - rt.clock.now()) > timedelta(0):
+            raise RateLimited(retry_after=math.ceil(left.total_seconds()))
+        return _invite(rt, session, by, found.email, seconds, Action.ADMIN_RESEND_INVITATION)
+
+
+def _invite(
+    rt: Runtime, session: Session, by: Operator, address: str, seconds: int, action: Action
+) -> CreatedInvitation:
+    """Replace the invitations of an address, which is locked, by a new one that is mailed."""
+    token, now = random_token(), rt.clock.now()
+    url = site.link(rt, f"{PAGE}{token}")
+    _close_pending(session, address, now)
+    expires_at = now + timedelta(seconds=seconds)
+    invitation = Invitation(
+        email=address,
+        token_digest=digest(token),
+        status=InvitationStatus.PENDING,
+        invited_by=by.user_id,
+        expires_at=expires_at,
+        created_at=now,
+        updated_at=now,
+    )
+    session.add(invitation)
+    session.flush()
+    mail.queue(
+        rt,
+        session,
+        Template.USER_INVITATION,
+        address,
+        expires_at=expires_at,
+        email=address,
+        invitation_url=url,
+        expires_in=mail.duration_in_words(seconds),
+    )
+    _record(rt, session, by, action, invitation)
     return CreatedInvitation(invitation, token, url)
 
 
-def revoke(rt: Runtime, typed: str) -> Invitation:
+def revoke(rt: Runtime, by: Operator, typed: str | int) -> Invitation:
     """Revoke an open invitation.
 
     Raises: InvitationNotFound; InvitationAccepted, InvitationExpired, InvitationRevoked.
     """
-    invitation_id, now = typed_id(typed), rt.clock.now()
-    if invitation_id is None:
-        raise InvitationNotFound(f"There is no invitation {shortened(typed)}.")
+    invitation_id, now = _id(typed), rt.clock.now()
     with rt.transaction() as session:
         invitation = _lock(session, invitation_id)
         refusal = _refusal(invitation, now)
         if refusal is None:
             invitation.close(InvitationStatus.REVOKED, now)
             invitation.revoked_at = now
-            _record(rt, session, Action.ADMIN_REVOKE_INVITATION, invitation)
+            _record(rt, session, by, Action.ADMIN_REVOKE_INVITATION, invitation)
             return invitation
     raise refusal
 
@@ -184,6 +223,49 @@ def list_invitations(rt: Runtime) -> Sequence[Invitation]:
     for invitation in found:  # no longer of a session, so that this is not stored
         invitation.status = invitation.status_at(rt.clock.now())
     return found
+
+
+def read_page(
+    rt: Runtime, wanted: Wanted, *, status: InvitationStatus | None, keyword: str | None
+) -> Page:
+    """Return a page of invitations; overdue ones count and are shown as expired.
+
+    `keyword` is a part of the address, or an id; None for either filter matches all.
+    """
+    now = rt.clock.now()
+    conditions = []
+    if status is not None:
+        conditions.append(_shown_as(status, now))
+    if keyword is not None:
+        is_part = Invitation.email.contains(keyword.lower(), autoescape=True)
+        conditions.append(or_(is_part, Invitation.id == typed_id(keyword)))
+    with rt.reading() as session:
+        page = read_ids(
+            session, select(Invitation.id).where(*conditions), {"id": Invitation.id}, wanted
+        )
+        rows = session.scalars(select(Invitation).where(Invitation.id.in_(page.items))).all()
+    for invitation in rows:  # no longer of a session, so that this is not stored
+        invitation.status = invitation.status_at(now)
+    return replace(page, items=sorted(rows, key=lambda row: row.id, reverse=True))
+
+
+def _shown_as(status: InvitationStatus, now: datetime) -> ColumnElement[bool]:
+    has_status = Invitation.status == status
+    is_overdue = and_(Invitation.status == InvitationStatus.PENDING, Invitation.expires_at <= now)
+    if status is InvitationStatus.PENDING:
+        return and_(has_status, Invitation.expires_at > now)
+    return or_(has_status, is_overdue) if status is InvitationStatus.EXPIRED else has_status
+
+
+def _id(typed: str | int) -> int:
+    """Return the id of an invitation that an operator typed.
+
+    Raises: InvitationNotFound.
+    """
+    invitation_id = typed if isinstance(typed, int) else typed_id(typed)
+    if invitation_id is None:
+        raise InvitationNotFound(f"There is no invitation {shortened(str(typed))}.")
+    return invitation_id
 
 
 def _require_free_address(rt: Runtime, token: str, invitation: Invitation) -> None:
@@ -227,8 +309,8 @@ def _close_pending(session: Session, email: str, now: datetime) -> None:
     session.flush()  # before the new one: an address has one that is pending
 
 
-def _record(rt: Runtime, session: Session, action: Action, invitation: Invitation) -> None:
-    event = Event(
-        action, EntityType.INVITATION, entity_id=invitation.id, entity_name=invitation.email
-    )
-    audit.record(rt, session, event)
+def _record(
+    rt: Runtime, session: Session, by: Operator, action: Action, invitation: Invitation
+) -> None:
+    about = {"entity_id": invitation.id, "entity_name": invitation.email}
+    audit.record_by(rt, session, by, action, EntityType.INVITATION, **about)

@@ -1,7 +1,13 @@
 """The first step of a login by password."""
 
-from app.audit.models import Action, EntityType
+import logging
+from datetime import timedelta
+
+from app.audit import queries as audit_queries
+from app.audit import service as audit
+from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
+from app.core.database.database import DATABASE_ERRORS, reason_of
 from app.core.runtime import Runtime
 from app.login import sign_in_methods
 from app.login.completion import (
@@ -16,6 +22,12 @@ from app.login.errors import CredentialsFailed
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users.models import Account
+
+log = logging.getLogger(__name__)
+
+# Of one account: guessing must not fill the audit log.
+MAX_REFUSALS = 20
+REFUSALS_WITHIN = timedelta(hours=1)
 
 
 def log_in(
@@ -55,5 +67,27 @@ def check_password(
     with rt.limits.attempts.counted_attempt(attempts_key, client.network, user_id) as attempt:
         verdict = rt.passwords.check(password, stored_hash)
     if account is None or stored_hash is None or not verdict.matches:
+        if account is not None:
+            _record_refusal(rt, account, client)
         raise CredentialsFailed
     return account, VerifiedPassword(attempts_key, attempt, stored_hash, verdict.new_hash)
+
+
+def _record_refusal(rt: Runtime, account: Account, client: Client) -> None:
+    """Record that a password was refused, for its owner to see; failing to do so is only logged.
+
+    The account stays locked from the count to the commit: however many guess at once, no more are
+    recorded.
+    """
+    action, since = Action.USER_LOGIN_FAILED, rt.clock.now() - REFUSALS_WITHIN
+    earlier = audit_queries.Filter(user_id=account.id, action=action, since=since)
+    event = Event(action, EntityType.AUTH_SESSION, client, account.id, entity_name=account.username)
+    try:
+        with rt.transaction() as session:
+            if users_queries.lock_and_find(session, account.id) is None:
+                return
+            conditions = audit_queries.matching(earlier)
+            if audit_queries.count_up_to(session, MAX_REFUSALS, *conditions) < MAX_REFUSALS:
+                audit.record(rt, session, event)
+    except DATABASE_ERRORS as error:
+        log.warning("%s could not be recorded: %s", action, reason_of(error))

@@ -31,15 +31,12 @@ MAX_ATTEMPTS = 5
 class PendingLogin:
     """A login whose first factor is proven; `client` is that of the first step.
 
-    `flow_id` identifies it in the audit log, where no token may appear. `account` is when the
-    account was created, which distinguishes it from a later one with the same id, as SQLite reuses
-    ids.
+    `flow_id` identifies it in the audit log, where no token may appear.
     """
 
     flow: Flow
     flow_id: str
     user_id: int
-    account: str
     session_version: int
     first_factor: str
     client: Client
@@ -81,7 +78,6 @@ def open_pending(
     data = {
         "flow_id": random_uuid(),
         "user_id": account.id,
-        "account": account.created_at.isoformat(),
         "session_version": account.session_version,
         "first_factor": first_factor,
         "client": asdict(client),
@@ -105,6 +101,7 @@ def get(rt: Runtime, flow_token: str) -> PendingLogin:
     if flow.attempts >= MAX_ATTEMPTS:
         raise MfaFlowInvalid
     stored = dict(flow.data)
+    stored.pop("account", None)  # written by version 0.1
     return PendingLogin(flow, client=Client(**stored.pop("client")), **stored)
 
 
@@ -115,7 +112,7 @@ def unchanged_account(rt: Runtime, pending: PendingLogin) -> Account:
     """
     with rt.reading() as session:
         account = users_queries.find_account(session, pending.user_id)
-    if account is None or account.created_at.isoformat() != pending.account:
+    if account is None:
         raise MfaFlowInvalid
     users.require_sign_in_allowed(account)
     if account.session_version != pending.session_version:

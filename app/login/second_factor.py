@@ -115,8 +115,9 @@ def _check(rt: Runtime, step: SecondStep, code: str) -> Callable[[], Proof]:
         if factor is None and mfa.is_totp(code):
             raise MfaFactorRequired
         return partial(mfa.check_totp, rt, factor, code)
-    stored = _mailed_hash(rt, step) if email_codes.is_well_formed(code) else ""
-    return partial(email_codes.check, rt, account, step.pending.flow, stored, code)
+    digits = email_codes.normalised(code) or ""
+    stored = _mailed_hash(rt, step) if digits else ""
+    return partial(email_codes.check, rt, account, step.pending.flow, stored, digits)
 
 
 def _mailed_hash(rt: Runtime, step: SecondStep) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from app.core import email_address
+from app.core.access import COMMAND_LINE
 from app.core.errors import BadRequest
-from app.mail import rendering, service
+from app.mail import operators, previews, service
 from app.mail.models import MailStatus, OutboxMail
 from app.mail.templates import Template
 from app.web.cli import (
@@ -19,6 +20,7 @@ from app.web.cli import (
     details,
     limit_option,
     printable,
+    progress,
     table,
 )
 from app.web.runtime import runtime
@@ -28,7 +30,6 @@ group = Commands(
 )
 
 COLUMNS = ("created_at", "template", "recipient", "status", "attempts", "due_at", "last_error")
-FIELDS = ("id", "template", "recipient", "status", "attempts", "last_error", "created_at")
 AS_FILE = "sent (file)"
 
 
@@ -40,17 +41,18 @@ def send_test(address: str) -> Output:
         recipient = email_address.normalized(address)
     except ValueError as error:
         raise BadRequest(f"This is not a valid e-mail address: {error}") from None
-    service.send_test(runtime(), recipient)
-    return Output({"sent_to": recipient}, f"the SMTP server took a mail to {recipient}")
+    progress(f"sending a mail to {recipient}")
+    operators.send_test(runtime(), COMMAND_LINE, recipient)
+    return Output({"sent_to": recipient}, f"the SMTP server accepted a mail to {recipient}")
 
 
 @group.command("outbox")
 @click.option("--status", type=Word(MailStatus), help="Only mails with this status.")
 @limit_option(100, "mails")
 def outbox(status: str | None, limit: int) -> Output:
-    """List mails, the newest first, with their status.
+    """List mails and their status, newest first.
 
-    "sent (file)" means written to a file, because no SMTP server was set.
+    "sent (file)" means that it was written to a file because no SMTP server was set.
     """
     data = [_entry(mail) for mail in service.list_newest(runtime(), status, limit)]
     titles = [name.removesuffix("_at").replace("_", " ").upper() for name in COLUMNS]
@@ -62,13 +64,23 @@ def outbox(status: str | None, limit: int) -> Output:
 @group.command("flush")
 def flush() -> Output:
     """Try every waiting mail now, until the SMTP server itself fails."""
-    flushed = service.flush(runtime())
+    progress("trying every waiting mail")
+    flushed = operators.flush(runtime(), COMMAND_LINE)
     text = f"{flushed.sent} sent, {flushed.failed} given up, {flushed.waiting} still waiting"
     if flushed.sent and not service.is_smtp_configured(runtime()):
         text += f"; no SMTP server is set, so they are files in {runtime().config.mail_dir}"
     if flushed.error is not None:
         click.echo(f"Error: {printable(flushed.error)}", err=True)
     return Output(asdict(flushed), text, exit_code=REFUSED_EXIT_CODE if flushed.error else 0)
+
+
+@group.command("retry")
+@click.argument("id")
+def retry(id: str) -> Output:
+    """Make a mail that waits due now, for the service to send."""
+    mail = operators.retry(runtime(), COMMAND_LINE, id)
+    del mail["is_file"]
+    return Output(mail, f"the mail to {printable(mail['recipient'])} is due now")
 
 
 @group.command("preview", epilog=f"TEMPLATE is one of {', '.join(Template)}.")
@@ -78,8 +90,8 @@ def flush() -> Output:
 )
 @click.option("--text", "as_text", is_flag=True, help="The text part instead of the HTML.")
 def preview(template: Template, output: Path | None, *, as_text: bool) -> Output:
-    """Show the mail made of TEMPLATE with sample values, as it would be sent now."""
-    shown = rendering.preview(runtime(), template)
+    """Show the mail that TEMPLATE makes of sample values, as it would be sent now."""
+    shown = previews.preview(runtime(), template)
     rendered = shown.rendered
     part = rendered.text if as_text else rendered.html
     data = {
@@ -98,6 +110,6 @@ def preview(template: Template, output: Path | None, *, as_text: bool) -> Output
 
 
 def _entry(mail: OutboxMail) -> dict[str, Any]:
-    due_at = None if mail.finished_at else mail.due_at
-    kept = {name: getattr(mail, name) for name in FIELDS}
-    return kept | {"due_at": due_at, "finished_at": mail.finished_at}
+    entry = operators.shown(mail, set())
+    del entry["is_file"]
+    return entry

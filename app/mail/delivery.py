@@ -6,13 +6,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from email.headerregistry import Address
 from pathlib import Path
 from typing import NamedTuple, cast
 
 from prometheus_client import Counter
 
 from app.audit.models import Action, EntityType, Event
+from app.core.email_address import Mailbox
 from app.core.mailer import Letter, SmtpConnection, SmtpServer, Undeliverable
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretBox
@@ -118,8 +118,8 @@ def event(recipient: str, kind: str, mail: ReadyMail | None, error: str | None) 
 def _letter(rt: Runtime, mail: ReadyMail) -> Letter:
     sender = rt.settings.get(keys.MAIL_FROM_ADDRESS) or UNCONFIGURED_SENDER
     return Letter(
-        sender=Address(one_line(_sender_name(rt)), addr_spec=sender),
-        recipient=Address(mail.username if mail.names_recipient else "", addr_spec=mail.recipient),
+        sender=Mailbox(sender, one_line(_sender_name(rt))),
+        recipient=Mailbox(mail.recipient, mail.username if mail.names_recipient else ""),
         subject=mail.rendered.subject,
         text=mail.rendered.text,
         html=mail.rendered.html,

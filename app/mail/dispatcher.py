@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 LEASE = timedelta(seconds=60)  # longer than any attempt, see core.mailer.Timeouts
 TOLERANCE = timedelta(seconds=60)  # clock skew between two instances
 LIFETIME_REFRESH_AFTER = timedelta(minutes=1)
-EXPIRED = "what it brings has expired"
+EXPIRED = "its link or code has expired"
 STOP_SECONDS = 4.0  # gunicorn kills a worker after 5 s
 MAX_STEP_SECONDS = 5.0
 BUSY_SECONDS = 0.0005  # about one request
@@ -54,7 +54,7 @@ MAX_PAUSE_FOR_SERVER = timedelta(minutes=1)
 # is down.
 MAX_PAUSE_FOR_KEY = timedelta(minutes=5)
 MAX_OUTAGE = timedelta(days=3)  # a weekend
-NO_KEY = "no key opens it, see `flask doctor`"
+NO_KEY = "no key decrypts it, see `flask doctor`"
 
 # By status: the latest due time that a lease or a back-off may have, from now, and the one that a
 # mail gets which is due later than that. A lease is given its usual time, as its holder may be
@@ -231,8 +231,8 @@ def _attempt(
         raise
     except Exception as error:
         # One mail that cannot be rendered must not stop all others.
-        log.exception("mail %s could not be made", row.id)
-        reason = f"the mail could not be made ({type(error).__name__})"
+        log.exception("mail %s could not be rendered", row.id)
+        reason = f"the mail could not be rendered ({type(error).__name__})"
         return mail, _after_try(reason, row.attempts)
     return mail, Outcome(MailStatus.SENT)
 
@@ -270,7 +270,7 @@ def _run(rt: Runtime, stopped: threading.Event) -> None:
     outage = Outage(
         log,
         "mails wait: the database does not answer",
-        "mails go on: the database answers again",
+        "mails are sent again: the database answers",
     )
     with closing(Transport(rt)) as transport:
         while True:
@@ -324,5 +324,5 @@ def _is_any_due(rt: Runtime, due: datetime) -> bool:
             queries.reschedule(session, status, after=now + latest, due_at=now + usual)
             for status, latest, usual in LATEST_DUE
         )
-    log.warning("the clock was set back: %s mails were put off for too long", count)
+    log.warning("the clock was set back: %s mails had been postponed for too long", count)
     return True

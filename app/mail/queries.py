@@ -1,6 +1,7 @@
 """Statements on the outbox."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.core.database import bulk
 from app.core.database.database import Reader
+from app.core.database.paging import Page, Wanted, read_ids
 from app.mail.models import IS_NOTICE, MailStatus, OutboxMail
 
 UNFINISHED = (MailStatus.SENDING, MailStatus.QUEUED)
@@ -106,6 +108,21 @@ def list_newest(session: Session, status: str | None, most: int) -> Sequence[Out
     if status is not None:
         statement = statement.where(OutboxMail.status == status)
     return session.scalars(statement).all()
+
+
+def read_page(session: Session, wanted: Wanted, *conditions: ColumnElement[bool]) -> Page:
+    """Return a page of mails, newest first."""
+    columns = {"id": OutboxMail.id, "created_at": OutboxMail.created_at}
+    found = read_ids(session, select(OutboxMail.id).where(*conditions), columns, wanted)
+    mails = session.scalars(select(OutboxMail).where(OutboxMail.id.in_(found.items)))
+    by_id = {mail.id: mail for mail in mails}
+    return replace(found, items=[by_id[mail_id] for mail_id in found.items if mail_id in by_id])
+
+
+def hurry(session: Session, mail_id: str, now: datetime) -> None:
+    """Make a mail that waits due now; one that is being sent, or was, stays as it is."""
+    waiting = OutboxMail.id == mail_id, OutboxMail.status == MailStatus.QUEUED
+    bulk.change(session, update(OutboxMail).where(*waiting).values(due_at=now))
 
 
 def list_sealed(session: Session, after_id: str, most: int) -> Sequence[OutboxMail]:

@@ -13,20 +13,17 @@ from app.core.database import bulk
 from app.core.database.database import Reader
 from app.core.database.key_use import KeyUse
 from app.core.db import after_commit
-from app.core.mailer import SmtpConnection, Undeliverable
+from app.core.mailer import Undeliverable
 from app.core.runtime import Runtime
 from app.core.secret_box import Resealed, Resealer
 from app.core.tokens import random_uuid
-from app.mail import delivery, dispatcher, queries
+from app.mail import delivery, queries
 from app.mail.delivery import ReadyMail, Transport
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
 from app.mail.models import MailStatus, OutboxMail
 from app.mail.rendering import (
-    TemplateText,
-    built_in,
     duration_in_words,
     exact_duration,
-    fill,
     rounded_duration,
     site_name,
 )
@@ -39,7 +36,6 @@ __all__ = [
     "delete_finished",
     "duration_in_words",
     "exact_duration",
-    "flush",
     "is_smtp_configured",
     "limit_requested_mail",
     "list_ids_with_file",
@@ -47,30 +43,15 @@ __all__ = [
     "outbox",
     "queue",
     "queue_notice",
-    "reach_server",
     "reseal",
     "rounded_duration",
     "send_now",
-    "send_test",
+    "send_ready",
 ]
 
 # Limits how many mails a caller can have sent to addresses of their choice.
 REQUESTED_MAIL_BUCKET = Bucket(per_second=10 / 3600, burst=10)
 NOTICES_WITHIN = timedelta(hours=1)
-TEST_MAIL = "test_mail"
-
-
-@dataclass(frozen=True)
-class Flushed:
-    """How many mails were sent, given up, and are still waiting.
-
-    `error` is why the server itself failed, so that the rest was not tried; None if it did not.
-    """
-
-    sent: int
-    failed: int
-    waiting: int
-    error: str | None
 
 
 def limit_requested_mail(rt: Runtime, tier: str, whose: str) -> None:
@@ -138,37 +119,9 @@ def send_now(rt: Runtime, template: Template, recipient: str, **values: str) -> 
     stored = _complete(rt, template, values)
     mail = delivery.ready_mail(rt, random_uuid(), template, recipient, stored)
     try:
-        _send(rt, mail)
+        send_ready(rt, mail)
     except Undeliverable as error:
         raise MailDeliveryFailed from error
-
-
-def send_test(rt: Runtime, recipient: str) -> None:
-    """Send a test mail.
-
-    Raises: MailNotConfigured; MailDeliveryFailed, with the reason in its message.
-    """
-    words = TemplateText("{{site_name}}: test mail", built_in(TEST_MAIL))
-    rendered = fill(words, {"site_name": site_name(rt)})
-    try:
-        _send(rt, ReadyMail(random_uuid(), TEST_MAIL, recipient, rendered))
-    except Undeliverable as error:
-        raise MailDeliveryFailed(f"The mail could not be sent: {error.reason}.") from error
-
-
-def reach_server(rt: Runtime) -> None:
-    """Connect to the SMTP server as for a mail, without sending one.
-
-    Raises: MailNotConfigured; MailDeliveryFailed, with the reason in its message.
-    """
-    server = delivery.smtp_server(rt)
-    if server is None:
-        raise MailNotConfigured
-    with closing(SmtpConnection(rt.mailer)) as connection:
-        try:
-            connection.check_server(server)
-        except Undeliverable as error:
-            raise MailDeliveryFailed(f"{error.reason}.") from error
 
 
 def list_newest(rt: Runtime, status: str | None, most: int) -> Sequence[OutboxMail]:
@@ -182,19 +135,6 @@ def list_ids_with_file(rt: Runtime) -> set[str]:
     return delivery.list_ids_with_file(rt.config.mail_dir)
 
 
-def flush(rt: Runtime) -> Flushed:
-    """Try every waiting mail once, now; stop early if the server itself fails."""
-    now = rt.clock.now()
-    with rt.transaction() as session:
-        queries.reschedule(session, MailStatus.QUEUED, after=now, due_at=now)
-    drained = dispatcher.drain(rt, due=now)
-    with rt.reading() as connection:
-        waiting = queries.count_unfinished(connection)
-    counts = drained.counts
-    error = drained.server_error
-    return Flushed(counts[MailStatus.SENT], counts[MailStatus.FAILED], waiting, error)
-
-
 def _complete(rt: Runtime, template: Template, values: Mapping[str, str]) -> dict[str, str]:
     """Add `site_name` and check for completeness: a missing value would show as `{{name}}`."""
     complete = {**values, "site_name": site_name(rt)}
@@ -203,7 +143,7 @@ def _complete(rt: Runtime, template: Template, values: Mapping[str, str]) -> dic
     return complete
 
 
-def _send(rt: Runtime, mail: ReadyMail) -> None:
+def send_ready(rt: Runtime, mail: ReadyMail) -> None:
     """Send a mail and record it in the audit log.
 
     Raises: MailNotConfigured, Undeliverable.

@@ -16,6 +16,7 @@ class Template(StrEnum):
     PASSWORD_RESET_NOTICE = "password_reset_notice"
     EXTERNAL_AUTH_EMAIL_VERIFICATION = "external_auth_email_verification"
     LOGIN_EMAIL_CODE = "login_email_code"
+    CONFIRMATION_CODE = "confirmation_code"
     SECURITY_NOTICE = "security_notice"
     USER_INVITATION = "user_invitation"
 
@@ -90,6 +91,12 @@ DESCRIPTIONS: dict[Template, Description] = {
     Template.LOGIN_EMAIL_CODE: Description(
         "{{site_name}}: your sign-in code",
         # `expires_in` is exact, `good_for` is rounded for human readers.
+        ("username", "code", "site_name", "expires_in", "lang", "good_for"),
+        secrets=("code",),
+        names_recipient=True,
+    ),
+    Template.CONFIRMATION_CODE: Description(
+        "{{site_name}}: confirm that it is you",
         ("username", "code", "site_name", "expires_in", "lang", "good_for"),
         secrets=("code",),
         names_recipient=True,

@@ -16,6 +16,7 @@ from app.core.flow_store import EXPIRED_RETENTION, Flow
 from app.core.limits import raise_if_limited
 from app.core.runtime import Runtime
 from app.core.tokens import random_digits, random_hex
+from app.mfa import typed_codes
 from app.mfa.errors import MfaCodeInvalid, MfaEmailCodeExpired, MfaEmailCodeRequired
 from app.settings import keys
 from app.users.models import Account
@@ -59,10 +60,9 @@ class NewCode:
     resend_after: int
 
 
-def is_well_formed(typed: str) -> bool:
-    """Return whether a typed text is eight digits."""
-    code = typed.strip()
-    return len(code) == DIGITS and code.isascii() and code.isdigit()
+def normalised(typed: str) -> str | None:
+    """Return the digits of a typed code; None unless they are eight, and nothing else."""
+    return typed_codes.digits(typed, DIGITS)
 
 
 def issue(rt: Runtime, account: Account, flow: Flow) -> NewCode:
@@ -114,22 +114,23 @@ def find_hash(rt: Runtime, account: Account, flow: Flow) -> str:
     return found["code_hash"]
 
 
-def check(rt: Runtime, account: Account, flow: Flow, code_hash: str, typed: str) -> None:
-    """Verify a typed code; a wrong one leaves the code that was sent valid.
+def check(rt: Runtime, account: Account, flow: Flow, code_hash: str, code: str) -> None:
+    """Verify a normalised code; a wrong one leaves the code that was sent valid.
 
     Raises: MfaCodeInvalid.
     """
-    bound = _bound(account, flow, typed.strip())
+    bound = _bound(account, flow, code)
     if not rt.secret_box.is_keyed_hash(bound, code_hash, PURPOSE):
         raise MfaCodeInvalid
 
 
-def delete(rt: Runtime, account: Account, name: str, value: str) -> None:
+def delete(rt: Runtime, account: Account, name: str, value: str) -> bool:
     """Delete the account's code, and with it the cooldown, if this field has this value.
 
-    So never a code that has replaced it: `name` is `id`, or `flow` for that of a completed login.
+    So never a code that has replaced it: `name` is `id`, `code_hash`, or `flow` for that of a
+    completed login. Return whether there was one.
     """
-    rt.redis.breaker.run_script(_DELETE_IF, [_key(account.id)], name, value)
+    return bool(rt.redis.breaker.run_script(_DELETE_IF, [_key(account.id)], name, value))
 
 
 def delete_for_account(rt: Runtime, user_id: int) -> None:

@@ -92,8 +92,8 @@ def start_setup(rt: Runtime, account: Account) -> StartedSetup:
         "secret": rt.secret_box.seal(secret, _setup_row_name(account.id)),
     }
     token = service.totp_setups(rt).open(account.id, waiting, timedelta(seconds=life), TOKEN_PREFIX)
-    issuer = rt.settings.get(keys.BRANDING_TITLE) or keys.BRANDING_TITLE.default
-    uri = totp.otpauth_uri(secret, issuer, account.email or account.username)
+    title = rt.settings.get(keys.BRANDING_TITLE)
+    uri = totp.otpauth_uri(secret, title, account.email or account.username)
     return StartedSetup(token, life, secret, uri)
 
 
@@ -144,7 +144,7 @@ def remove_factor(
     Raises: PendingActivation, RateLimited, MfaCodeInvalid, MfaRecoveryCodeUsed, FactorNotFound;
     AccountDisabled, TokenInvalid if the account or session has just become invalid.
     """
-    with _proven(rt, principal, code, client) as (session, account):
+    with proven(rt, principal, code, client) as (session, account):
         factor = queries.find_totp(session, account.id)
         if factor is None or factor.id != parsed_id(factor_id):
             raise FactorNotFound
@@ -162,7 +162,7 @@ def regenerate_recovery_codes(
     Raises: PendingActivation, RateLimited, MfaCodeInvalid, MfaRecoveryCodeUsed; AccountDisabled,
     TokenInvalid if the account or session has just become invalid.
     """
-    with _proven(rt, principal, code, client) as (session, account):
+    with proven(rt, principal, code, client) as (session, account):
         factor = queries.find_totp(session, account.id)
         if factor is None:
             raise MfaCodeInvalid  # removed since the code was checked
@@ -175,7 +175,7 @@ def regenerate_recovery_codes(
 
 
 @contextmanager
-def _proven(
+def proven(
     rt: Runtime, principal: Principal, code: str | None, client: Client
 ) -> Iterator[tuple[Session, Account]]:
     """Yield a transaction and the account locked in it, for a block that `code` authorises.

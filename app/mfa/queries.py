@@ -41,14 +41,7 @@ def consume_step(
 ) -> bool:
     """Consume a time step for one purpose; False if it or a later one was already used."""
     last = getattr(MfaFactor, purpose)
-    statement = update(MfaFactor).where(
-        MfaFactor.id == factor.id,
-        MfaFactor.user_id == factor.user_id,
-        # Distinguishes it from a later factor with the same id, since SQLite reuses ids. The sealed
-        # secret could not: it is sealed anew when keys rotate.
-        MfaFactor.enabled_at == factor.enabled_at,
-        or_(last.is_(None), last < step),
-    )
+    statement = update(MfaFactor).where(MfaFactor.id == factor.id, or_(last.is_(None), last < step))
     if purpose is Purpose.LOGIN:
         statement = statement.values(last_used_at=now)
     return bulk.change(session, statement.values({last: step})) == 1
@@ -57,10 +50,7 @@ def consume_step(
 def consume_code(session: Session, code: MfaRecoveryCode, now: datetime) -> bool:
     """Consume a recovery code; False if it was already used, or replaced meanwhile."""
     statement = update(MfaRecoveryCode).where(
-        MfaRecoveryCode.id == code.id,
-        MfaRecoveryCode.user_id == code.user_id,
-        MfaRecoveryCode.code_hash == code.code_hash,
-        MfaRecoveryCode.used_at.is_(None),
+        MfaRecoveryCode.id == code.id, MfaRecoveryCode.used_at.is_(None)
     )
     return bulk.change(session, statement.values(used_at=now)) == 1
 

@@ -8,6 +8,7 @@ import base64
 
 from app.core.secret_box import SecretBox
 from app.core.tokens import random_bytes
+from app.mfa import typed_codes
 
 COUNT = 10
 LENGTH = 12
@@ -22,8 +23,8 @@ def new_codes() -> list[str]:
 
 
 def normalised(typed: str) -> str | None:
-    """Return a code in upper case without hyphens and whitespace; None if it cannot be one."""
-    code = "".join(typed.split()).replace("-", "")
+    """Return the characters of a typed code in upper case; None if it cannot be one."""
+    code = typed_codes.characters(typed)
     is_possible = len(code) >= MIN_TYPED_LENGTH and code.isascii() and code.isalnum()
     return code.upper() if is_possible else None
 

@@ -19,7 +19,7 @@ class FinishTotpSetupSchema(RequestSchema):
 
 
 class SecondFactorProofSchema(RequestSchema):
-    """A code of the authenticator app, or an unused recovery code."""
+    """A code from the authenticator app, or an unused recovery code."""
 
     code = text(MAX_INPUT_LENGTH, nullable=True)
 

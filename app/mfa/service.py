@@ -34,7 +34,7 @@ class Notice(StrEnum):
     FACTOR_ADDED = "An authenticator app was added. Signing in now also asks for its code."
     FACTOR_REMOVED = (
         "The authenticator app was removed, and the recovery codes with it. "
-        "Signing in no longer asks for a code of the app."
+        "Signing in no longer asks for a code from the app."
     )
     RECOVERY_CODE_USED = "One of your recovery codes was just used. It cannot be used again."
     RECOVERY_CODES_REGENERATED = (

@@ -7,13 +7,19 @@ from urllib.parse import quote
 
 import pyotp
 
+from app.core.texts import one_line
 from app.core.tokens import random_bytes
+from app.mfa import typed_codes
+from app.settings.keys import PRODUCT_TITLE
 
 STEP_SECONDS = 30
 DIGITS = 6
 SECRET_BYTES = 20
 # How many steps the clock of the user's device may be ahead or behind (RFC 6238 §6).
 DRIFT_STEPS = 1
+# Of a link whose QR code cameras can still read; the issuer is in it twice.
+MAX_LABELS_LENGTH = 400
+MAX_ACCOUNT_LENGTH = 200
 
 
 def new_secret() -> str:
@@ -22,9 +28,8 @@ def new_secret() -> str:
 
 
 def normalised(typed: str) -> str | None:
-    """Return a code without whitespace; None unless it is six digits."""
-    code = "".join(typed.split())
-    return code if len(code) == DIGITS and code.isascii() and code.isdigit() else None
+    """Return the digits of a typed code; None unless they are six, and nothing else."""
+    return typed_codes.digits(typed, DIGITS)
 
 
 def matching_step(secret: str, code: str, now: datetime, *, after: int | None = None) -> int | None:
@@ -41,9 +46,21 @@ def matching_step(secret: str, code: str, now: datetime, *, after: int | None = 
 
 
 def otpauth_uri(secret: str, issuer: str, account_name: str) -> str:
-    """Return the URI that an authenticator app scans as a QR code."""
-    issuer, account_name = quote(issuer, safe=""), quote(account_name, safe="")
+    """Return the URI that an authenticator app scans as a QR code.
+
+    An issuer of which nothing can be shown is called by the product's name.
+    """
+    account = _label(account_name, MAX_ACCOUNT_LENGTH)
+    issuer = _label(issuer, (MAX_LABELS_LENGTH - len(account)) // 2) or PRODUCT_TITLE
     return (
-        f"otpauth://totp/{issuer}:{account_name}?secret={secret}&issuer={issuer}"
+        f"otpauth://totp/{issuer}:{account}?secret={secret}&issuer={issuer}"
         f"&algorithm=SHA1&digits={DIGITS}&period={STEP_SECONDS}"
     )
+
+
+def _label(name: str, most: int) -> str:
+    """Return a name as one line for a URI, without colons, which would end it, and cut to fit."""
+    text = one_line(name.replace(":", " "))
+    while len(label := quote(text, safe="")) > most:
+        text = text[:-1].rstrip()
+    return label

@@ -32,7 +32,7 @@ def show(principal: Principal) -> SecondFactors:
 
 
 @bp.post("/totp/setup/start")
-@login_required()
+@login_required(confirmation="if_set")
 @answers(StartedTotpSetupData(), errors=(errors.MfaFactorAlreadyExists,))
 def start_totp_setup(principal: Principal) -> StartedSetup:
     """Create a secret for an authenticator app; nothing changes until the setup is finished."""
@@ -57,7 +57,7 @@ def finish_totp_setup(
 @json_body(SecondFactorProofSchema)
 @answers(errors=(*errors.PROOF, errors.FactorNotFound), name="removeMfaFactor")
 def remove_factor(principal: Principal, factor_id: str, code: str | None) -> None:
-    """Remove a factor and all recovery codes; needs a code of the app or a recovery code."""
+    """Remove a factor and all recovery codes; needs a code from the app or a recovery code."""
     management.remove_factor(runtime(), principal, factor_id, code=code, client=client())
 
 
@@ -66,5 +66,5 @@ def remove_factor(principal: Principal, factor_id: str, code: str | None) -> Non
 @json_body(SecondFactorProofSchema)
 @answers(fields.List(RecoveryCode()), errors=errors.PROOF)
 def regenerate_recovery_codes(principal: Principal, code: str | None) -> list[str]:
-    """Make ten new recovery codes and void the old ones; needs a code of the app or an old one."""
+    """Create ten recovery codes and void the old ones; needs a code from the app or an old one."""
     return management.regenerate_recovery_codes(runtime(), principal, code=code, client=client())

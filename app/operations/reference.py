@@ -18,6 +18,8 @@ from app.core.thread_pool import ThreadPool
 from app.web.errors import EndpointNotFound
 
 STATIC = Path(__file__).parent / "static"
+# Modules that the built-in pages use as well.
+SHARED, SHARED_FOLDER = "base/", Path(__file__).parents[1] / "pages" / "static" / "base"
 SWAGGER_UI_VERSION = metadata.version("flask-swagger-ui")
 SWAGGER_UI_FILES = frozenset({"swagger-ui.css", "swagger-ui-bundle.js"})
 YEAR_SECONDS = 365 * 24 * 60 * 60
@@ -56,6 +58,8 @@ def own_file(name: str) -> Response:
 
     Raises: PageFileMissing.
     """
+    if name.startswith(SHARED):
+        return _file(SHARED_FOLDER, name.removeprefix(SHARED))
     return _file(STATIC, name)
 
 

@@ -1,4 +1,4 @@
-"""Request and response schemas of the operator and frontend endpoints."""
+"""Request and response schemas of what operators and frontends ask for."""
 
 from marshmallow import Schema, fields, validate
 
@@ -68,6 +68,53 @@ class FrontendConfigData(Schema):
     branding = fields.Nested(Branding, required=True)
     downloads = fields.Nested(DownloadDefaults, required=True)
     media = fields.Nested(MediaDefaults, required=True)
+
+
+class PreviewAppsData(Schema):
+    """Programs that show files."""
+
+    version = fields.Integer(required=True)
+    apps = fields.List(fields.Dict(), required=True)
+
+
+class ExtensionSupport(Schema):
+    """Whether a kind of file is handled, and by which extensions it is known."""
+
+    enabled = fields.Boolean(required=True)
+    extensions = fields.List(fields.String(), required=True)
+
+
+class ThumbnailSupportData(Schema):
+    """Of which files there are thumbnails and previews."""
+
+    version = fields.Integer(required=True)
+    image_thumbnail = fields.Nested(ExtensionSupport, required=True)
+    image_preview = fields.Nested(ExtensionSupport, required=True)
+    audio_thumbnail = fields.Nested(ExtensionSupport, required=True)
+    video_thumbnail = fields.Nested(ExtensionSupport, required=True)
+
+
+class MediaKind(ExtensionSupport):
+    """Whether data of a kind of media is read, of files with an extension or of any."""
+
+    match = fields.String(required=True, validate=validate.OneOf(["extensions", "any"]))
+
+
+class MediaKinds(Schema):
+    """The kinds of media."""
+
+    image = fields.Nested(MediaKind, required=True)
+    audio = fields.Nested(MediaKind, required=True)
+    video = fields.Nested(MediaKind, required=True)
+
+
+class MediaDataSupportData(Schema):
+    """Of which files media data is read, and up to which size in bytes."""
+
+    version = fields.Integer(required=True)
+    enabled = fields.Boolean(required=True)
+    max_source_bytes = fields.Integer(required=True)
+    kinds = fields.Nested(MediaKinds, required=True)
 
 
 class QrCodeSchema(RequestSchema):

@@ -1,4 +1,4 @@
-"""/health*, /public/frontend-config, and the API description with its reference page."""
+"""/health*, /public/*, and the API description with its reference page."""
 
 import logging
 from typing import Any
@@ -22,9 +22,12 @@ from app.operations.reference import PageFileMissing
 from app.operations.schemas import (
     FrontendConfigData,
     HealthData,
+    MediaDataSupportData,
     OpenApiData,
+    PreviewAppsData,
     QrCodeSchema,
     ReadyData,
+    ThumbnailSupportData,
 )
 from app.operations.service import CacheUnavailable, DatabaseUnreachable
 from app.web import metrics
@@ -82,6 +85,30 @@ def frontend_config() -> ResponseReturnValue:
     response.headers["Cache-Control"] = f"public, max-age={FRONTEND_CONFIG_SECONDS}"
     response.headers["Vary"] = "Authorization, Cookie"
     return response
+
+
+@docs.get("/public/preview-apps")
+@anonymous_route()
+@answers(PreviewAppsData(), name="getPreviewApps")
+def preview_apps() -> dict[str, Any]:
+    """Return that no program shows files: a frontend asks at its start, whoever keeps the files."""
+    return service.NO_PREVIEW_APPS
+
+
+@docs.get("/public/thumbnail-support")
+@anonymous_route()
+@answers(ThumbnailSupportData(), name="getThumbnailSupport")
+def thumbnail_support() -> dict[str, Any]:
+    """Return that there are no thumbnails."""
+    return service.NO_THUMBNAILS
+
+
+@docs.get("/public/media-data-support")
+@anonymous_route()
+@answers(MediaDataSupportData(), name="getMediaDataSupport")
+def media_data_support() -> dict[str, Any]:
+    """Return that no media data is read."""
+    return service.NO_MEDIA_DATA
 
 
 @docs.get("/openapi.json")

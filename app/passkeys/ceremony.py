@@ -1,7 +1,7 @@
 """Reads and verifies what a browser returns from a WebAuthn ceremony.
 
 fido2's server takes the steps of both ceremonies; here are its input, which it must not be given
-unseen, and the steps that it leaves out. docs/decisions/0004-passkeys.md lists them one by one.
+unseen, and the steps that it leaves out; see docs/decisions/0004-passkeys.md.
 
 Invariant: every failed check raises the same PasskeyRefused, which does not reveal the step. Only
 the log does.
@@ -20,10 +20,12 @@ from fido2.cose import ES256, RS256, CoseKey
 from fido2.server import Fido2Server
 from fido2.webauthn import (
     Aaguid,
+    AttestationObject,
     AttestedCredentialData,
     AuthenticationResponse,
     AuthenticatorData,
     CollectedClientData,
+    PublicKeyCredentialDescriptor,
     RegistrationResponse,
     UserVerificationRequirement,
 )
@@ -73,10 +75,15 @@ def read(kind: type[R], credential: Mapping[str, Any]) -> R:
         raise CredentialMalformed from None
 
 
+def descriptor(credential_id: str) -> PublicKeyCredentialDescriptor:
+    """Return how a page names a known credential to the browser."""
+    return PublicKeyCredentialDescriptor.from_dict({"type": TYPE, "id": credential_id})
+
+
 def verify_registration(
     server: Fido2Server, challenge: str, made: RegistrationResponse
 ) -> AttestedCredentialData:
-    """Verify a registration; whoever attests it is accepted. Return the new credential.
+    """Verify a registration, and return the new credential.
 
     Raises: PasskeyRefused.
     """
@@ -90,11 +97,7 @@ def verify_registration(
         if not 0 < len(made.raw_id) <= MAX_CREDENTIAL_ID_BYTES:
             raise ValueError("The credential's id is empty or too long.")
         _check_key(credential.public_key)
-        try:
-            # No attestation is asked for, but not every client strips what an authenticator added.
-            Attestation.for_type(attested.fmt)().verify(attested.att_stmt, data, client_data.hash)
-        except Exception as error:  # on malformed input, whatever Python raises
-            raise ValueError(f"Invalid attestation ({type(error).__name__}).") from None
+        _check_statement(attested, client_data.hash)
         return credential
 
 
@@ -116,7 +119,7 @@ def verify_authentication(
         # A counter that fails to advance may mean a cloned authenticator; both 0: it has none
         # (WebAuthn §6.1.1).
         if not (data.counter > known.sign_count or data.counter == known.sign_count == 0):
-            raise ValueError("The count of signatures went back.")
+            raise ValueError("The signature count went back.")
     return data
 
 
@@ -136,6 +139,8 @@ def _check_types(credential: Mapping[str, Any]) -> None:
         made: Any = cbor.decode(raw["attestationObject"])
         if not isinstance(made["authData"], bytes) or len(made["authData"]) > MAX_BYTES:
             raise TypeError("authenticator data must be bytes")
+        if not isinstance(made["fmt"], str):
+            raise TypeError("a format must be text")
     if credential["type"] != TYPE:
         raise ValueError("must be a public key")
 
@@ -157,7 +162,21 @@ def _check_rest(client_data: CollectedClientData, data: AuthenticatorData) -> No
     if said.get("crossOrigin") or "topOrigin" in said:
         raise ValueError("The page was in a frame of another site.")  # WebAuthn §13.4.2
     if data.is_backed_up() and not data.is_backup_eligible():
-        raise ValueError("It is backed up and cannot be.")
+        raise ValueError("It is backed up although it cannot be.")
+
+
+def _check_statement(attested: AttestationObject, client_data_hash: bytes) -> None:
+    """Check what browsers leave of an attestation that was not asked for (WebAuthn §5.1.3).
+
+    That is nothing, or a signature by the new key itself. Of clients that leave more, the rest is
+    not read: nobody else's word for an authenticator is trusted.
+    """
+    kind, statement = attested.fmt, attested.att_stmt
+    try:
+        if kind == "none" or (kind == "packed" and "x5c" not in statement):
+            Attestation.for_type(kind)().verify(statement, attested.auth_data, client_data_hash)
+    except Exception as error:  # on malformed input, whatever Python raises
+        raise ValueError(f"Invalid attestation ({type(error).__name__}).") from None
 
 
 def _check_key(key: CoseKey) -> None:
@@ -169,7 +188,7 @@ def _check_key(key: CoseKey) -> None:
     except Exception:  # on malformed input, whatever Python raises
         is_accepted = False
     if not is_accepted:
-        raise ValueError("The public key is none that may sign in.")
+        raise ValueError("The public key is not of an accepted kind.")
 
 
 def _is_offered(key: CoseKey) -> bool:

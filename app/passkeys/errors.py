@@ -16,7 +16,7 @@ class PublicSiteUrlInvalid(BadRequest):
     """No browser offers passkeys at the site's address."""
 
     code = ErrorCode.CONFIG_PUBLIC_SITE_URL_INVALID
-    message = "Passkeys need public_site_url to begin with an https address with a host name."
+    message = "For passkeys, public_site_url must begin with an https address that has a host name."
 
 
 class PasskeyLoginDisabled(Forbidden):

@@ -14,7 +14,6 @@ from typing import Any
 from fido2 import cbor
 from fido2.cose import CoseKey
 from fido2.webauthn import (
-    PublicKeyCredentialDescriptor,
     PublicKeyCredentialUserEntity,
     RegistrationResponse,
     ResidentKeyRequirement,
@@ -93,10 +92,7 @@ def start(rt: Runtime, principal: Principal, *, name: str | None) -> StartedCere
         display_name=account.email.partition("@")[0] or account.username,
     )
     # An authenticator that already holds one of these must not create another.
-    excluded = [
-        PublicKeyCredentialDescriptor.from_dict({"type": ceremony.TYPE, "id": credential_id})
-        for _, credential_id in known
-    ]
+    excluded = [ceremony.descriptor(credential_id) for _, credential_id in known]
     options, state = site.register_begin(
         user,
         excluded or None,
@@ -168,8 +164,7 @@ def finish(
 
 
 def _require_handle(session: Session, user_id: int, flow: Mapping[str, Any]) -> None:
-    # Else the account's last passkey was removed meanwhile; or the account itself was, and SQLite
-    # reused its id.
+    # Else the account's last passkey was removed meanwhile.
     if queries.find_handle(session, user_id) != flow["handle"]:
         raise FlowInvalid
 

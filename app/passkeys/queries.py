@@ -39,7 +39,6 @@ def use(session: Session, passkey: Passkey, count: int, is_backed_up: bool, now:
     """
     statement = update(Passkey).where(
         Passkey.id == passkey.id,
-        Passkey.credential_id == passkey.credential_id,  # SQLite may reuse the ids of deleted rows
         # Counters are never negative, so the sum is 0 only if both are: the authenticator has none.
         or_(Passkey.sign_count < count, Passkey.sign_count + count == 0),
     )

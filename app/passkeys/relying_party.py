@@ -41,6 +41,7 @@ class Purpose(StrEnum):
 
     LOGIN = "login"
     REGISTRATION = "registration"
+    CONFIRMATION = "confirmation"
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def list_passkeys(principal: Principal) -> Sequence[Passkey]:
 
 
 @bp.post("/register/start")
-@login_required()
+@login_required(confirmation="if_set")
 @json_body(schemas.StartPasskeyRegistrationSchema)
 @answers(
     schemas.StartedPasskeyRegistrationData(),
@@ -94,7 +94,7 @@ def rename(principal: Principal, passkey_id: str, name: str) -> Passkey:
 
 
 @bp.delete("/<passkey_id>")
-@login_required()
+@login_required(confirmation="if_set")
 @answers(errors=(errors.PasskeyNotFound, LastWayIn), name="removePasskey")
 def remove(principal: Principal, passkey_id: str) -> None:
     """Remove a passkey, unless it is the only way to sign in."""

@@ -6,7 +6,7 @@ from app.core.access import Principal, TokenPair
 from app.core.passwords import MAX_TYPED_PASSWORD_LENGTH
 from app.passwords import errors, service
 from app.sessions.schemas import RefreshedData
-from app.users.schemas import PASSWORD_RULE
+from app.users.schemas import EMAIL_RULE, PASSWORD_RULE
 from app.web import cookies
 from app.web.guards import anonymous_route, login_required, minimum_duration
 from app.web.operation import answers
@@ -25,20 +25,20 @@ class ChangePasswordSchema(RequestSchema):
     """PUT /auth/password."""
 
     current_password = text(MAX_TYPED_PASSWORD_LENGTH)
-    new_password = text(MAX_TYPED_PASSWORD_LENGTH, description=PASSWORD_RULE)
+    new_password = text(MAX_TYPED_PASSWORD_LENGTH, **PASSWORD_RULE)
 
 
 class RequestPasswordResetSchema(RequestSchema):
     """POST /auth/password/reset/request."""
 
-    email = text(MAX_INPUT_LENGTH)
+    email = text(MAX_INPUT_LENGTH, **EMAIL_RULE)
 
 
 class ConfirmPasswordResetSchema(RequestSchema):
     """POST /auth/password/reset/confirm."""
 
     token = text(MAX_INPUT_LENGTH)
-    new_password = text(MAX_TYPED_PASSWORD_LENGTH, description=PASSWORD_RULE)
+    new_password = text(MAX_TYPED_PASSWORD_LENGTH, **PASSWORD_RULE)
 
 
 @bp.put("/password")
@@ -74,6 +74,6 @@ def request_reset(email: str) -> dict[str, str]:
 @json_body(ConfirmPasswordResetSchema)
 @answers(MessageData(), errors=errors.CONFIRM_RESET, name="confirmPasswordReset")
 def confirm_reset(token: str, new_password: str) -> dict[str, str]:
-    """Set a new password by the link of a mail; every session ends and nobody is signed in."""
+    """Set a new password with a mailed link; every session ends and nobody is signed in."""
     service.confirm_reset(runtime(), token=token, new_password=new_password, client=client())
     return {"message": CONFIRMED}

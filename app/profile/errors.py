@@ -6,7 +6,7 @@ from app.core.errors import BadRequest
 class FieldGroupUnknown(BadRequest):
     """`fields` names a group that does not exist."""
 
-    message = "fields must name groups of: profile, preferences, quota, session."
+    message = "fields may name only the groups profile, preferences, quota, session."
 
 
 class DisplayNameInvalid(BadRequest):

@@ -11,12 +11,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from typing import Any
 
 from langcodes.tag_parser import LanguageTagError, parse_tag
 
-from app.core.texts import is_storable
+from app.core.texts import is_storable, is_time_zone
 from app.profile.errors import CustomPreferencesInvalid, PreferenceInvalid, PreferencesTooLarge
 
 log = logging.getLogger(__name__)
@@ -51,8 +50,6 @@ MAX_CUSTOM_DEPTH = 32
 _COLOR = re.compile(r"#[0-9a-f]{6}")
 MAX_LANGUAGE_TAG_LENGTH = 255
 BROWSER_ZONE = "browser"
-# The list behind `zoneinfo.available_timezones`, without the zones that the system adds.
-_ZONES = frozenset(resources.files("tzdata").joinpath("zones").read_text("ascii").split())
 _TAG_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")
 
 
@@ -187,7 +184,7 @@ def _time_zone(text: str) -> str:
 
     Raises: ValueError.
     """
-    if text != BROWSER_ZONE and text not in _ZONES:
+    if text != BROWSER_ZONE and not is_time_zone(text):
         raise ValueError("is not an IANA time zone")
     return text
 

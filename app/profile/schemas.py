@@ -7,10 +7,12 @@ from marshmallow import Schema, fields, validate
 
 from app.profile import preferences
 from app.profile.preferences import CHOICES
-from app.profile.service import FieldGroup
+from app.profile.service import MAX_DISPLAY_NAME_LENGTH, FieldGroup
 from app.users.models import Account
 from app.users.schemas import AccountBase, ProfileInfo
 from app.web.schema import Part, RequestSchema, StrictBoolean, Text
+
+GROUP = "|".join(FieldGroup)
 
 
 class MeQuerySchema(RequestSchema):
@@ -19,7 +21,10 @@ class MeQuerySchema(RequestSchema):
     fields_ = Text(
         data_key="fields",
         load_default=None,
-        metadata={"description": "comma-separated: profile, preferences, quota, session"},
+        metadata={
+            "description": f"comma-separated: {', '.join(FieldGroup)}",
+            "pattern": f"^(({GROUP})(,({GROUP}))*)?$",
+        },
     )
 
 
@@ -29,7 +34,7 @@ class UpdateProfileSchema(RequestSchema):
     display_name = Text(
         load_default=None,
         allow_none=True,
-        metadata={"description": "at most 64 characters once surrounding space is trimmed"},
+        metadata={"maxLength": MAX_DISPLAY_NAME_LENGTH},
     )
 
 
@@ -38,7 +43,8 @@ def _text(description: str) -> Text:
 
 
 def _choice(name: str) -> Text:
-    return _text(f"one of {', '.join(CHOICES[name])}")
+    one_of = {"enum": [*CHOICES[name], None], "examples": [CHOICES[name][0]]}
+    return Text(load_default=None, allow_none=True, metadata=one_of)
 
 
 class UpdatePreferencesSchema(RequestSchema):

@@ -13,8 +13,8 @@ from app.web.runtime import runtime
 from app.web.schema import MAX_INPUT_LENGTH, MessageData, RequestSchema, text
 
 RESENT = (
-    "If an account of this name waits for its activation, a new mail is on its way"
-    " unless the last one is too fresh."
+    "If an account of this name is waiting for activation, a new mail is on its way, unless one "
+    "was sent a moment ago."
 )
 
 
@@ -35,7 +35,7 @@ bp = Blueprint("registration", __name__, url_prefix="/api/v1/auth")
 def register(username: str, email: str, password: str) -> Account:
     """Register an account; nobody is signed in.
 
-    If activation is required, the account can be used once the link of a mail has been followed.
+    If activation is required, the account can be used once the mailed link has been followed.
     """
     return service.register(
         runtime(), username=username, email=email, password=password, client=client()

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import IO
 from urllib.parse import unquote, urlsplit
@@ -41,8 +42,10 @@ STOP_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
 RUNNING = "Gatehouse is running at {url} (Ctrl-C stops it)\n"
 PAGE = "Every call can be tried in a browser: {url}/api/v1/docs\n"
-FIRST_ADMIN = """\
-There is no administrator yet. Create one on the page /api/v1/docs (POST /auth/setup), or:
+SIGN_IN_PAGE = "Sign in: {url}/\n"
+FIRST_ADMIN_PAGE = "There is no administrator yet. Create one in a browser: {url}/setup\n"
+FIRST_ADMIN_CALL = """\
+There is no administrator yet. Create one:
   curl -s -X POST {url}/api/v1/auth/setup -H 'Content-Type: application/json' \\
     -d '{{"username": "ada", "email": "ada@example.com", "password": "<8 or more characters>"}}'
 """
@@ -192,7 +195,7 @@ class Run:
             if health is None:  # not listening yet: a migration may take any time
                 deadline = now + HEALTH_SECONDS
                 if now > reminder:
-                    say("gunicorn does not listen yet; a large database is migrated for a while")
+                    say("gunicorn is not listening yet; migrating a large database takes a while")
                     reminder = now + HEALTH_SECONDS
             if now > deadline:
                 raise StartFailed(f"{address.url}/health did not answer in {HEALTH_SECONDS:g} s")
@@ -319,10 +322,14 @@ def welcome(address: Address) -> str:
         text += PAGE.format(url=address.page_url)
     try:
         _, answer = address.request("POST", "/api/v1/auth/check")
-        state = answer["data"]["setup_state"]
+        is_new = answer["data"]["setup_state"] == "needs_admin"
+        status, _ = address.request("GET", "/setup" if is_new else "/login")
     except (OSError, http.client.HTTPException, TypeError, KeyError):
         return text
-    return text + FIRST_ADMIN.format(url=address.url) if state == "needs_admin" else text
+    if status == HTTPStatus.OK and not address.path:
+        next_step = FIRST_ADMIN_PAGE if is_new else SIGN_IN_PAGE
+        return text + next_step.format(url=address.page_url)
+    return text + FIRST_ADMIN_CALL.format(url=address.url) if is_new else text
 
 
 def say(text: str) -> None:

@@ -2,9 +2,11 @@
 
 import click
 
+from app.core.access import COMMAND_LINE
 from app.sessions import revocation, service
 from app.sessions.schemas import SessionItem
 from app.users import service as users
+from app.users.cli import complete_user
 from app.web.cli import Commands, Output, table
 from app.web.runtime import runtime
 
@@ -12,11 +14,11 @@ group = Commands("sessions", help="Where accounts are signed in.")
 
 
 @group.command("list")
-@click.argument("user")
+@click.argument("user", shell_complete=complete_user)
 def list_sessions(user: str) -> Output:
-    """List the live sessions of USER, the last seen first.
+    """List the live sessions of USER, most recently seen first.
 
-    Of more than 500 only those; `flask users revoke-sessions` ends the others, too.
+    At most 500 are listed; `flask users revoke-sessions` ends the others too.
     """
     rt = runtime()
     with rt.reading() as connection:
@@ -30,6 +32,6 @@ def list_sessions(user: str) -> Output:
 @click.argument("session_id", metavar="ID")
 def revoke(session_id: str) -> Output:
     """End one session; its tokens fail from now on."""
-    removed = revocation.revoke_any(runtime(), session_id)
-    text = "the session was ended" if removed else "the session had ended before"
+    removed = revocation.revoke_any(runtime(), COMMAND_LINE, session_id)
+    text = "the session was ended" if removed else "the session had already ended"
     return Output({"removed": removed}, text)

@@ -16,7 +16,8 @@ class LoginSession(Base):
     all its refresh tokens share, `refresh_digest` of the live token, `previous_digest` of its
     predecessor. `last_seen_at` is when the live token was issued. A session that ended keeps its
     row as a tombstone until its tokens would have expired, so that they are still recognised.
-    `is_limited` sessions may only change the password.
+    `is_limited` sessions may only change the password. `confirmed_at` is when the owner last proved
+    to be the owner: at the sign-in, or by a confirmation since.
     """
 
     __tablename__ = "login_sessions"
@@ -31,6 +32,7 @@ class LoginSession(Base):
     user_agent: Mapped[str | None] = mapped_column(String(512))
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
     last_seen_at: Mapped[datetime] = mapped_column(UTCDateTime)
+    confirmed_at: Mapped[datetime] = mapped_column(UTCDateTime)
     expires_at: Mapped[datetime] = mapped_column(UTCDateTime)
     revoked_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
     user: Mapped[User] = relationship(lazy="joined", innerjoin=True)

@@ -38,6 +38,7 @@ class Access(NamedTuple):
     revoked_at: datetime | None
     expires_at: datetime
     is_limited: bool
+    confirmed_at: datetime
     account: Account
 
 
@@ -59,6 +60,7 @@ _ACCESS = with_profile(
         LoginSession.revoked_at,
         LoginSession.expires_at,
         LoginSession.is_limited,
+        LoginSession.confirmed_at,
         *ACCOUNT_COLUMNS,
     )
     .join(User, User.id == LoginSession.user_id)
@@ -108,7 +110,18 @@ def find_access(database: Database, session_id: str) -> Access | None:
     """Return session and account in one indexed read; None if there is no session."""
     with database.connect() as connection:
         row = connection.execute(_ACCESS, {"session_id": session_id}).one_or_none()
-    return Access(row[0], row[1], row[2], Account(*row[3:])) if row else None
+    return Access(row[0], row[1], row[2], row[3], Account(*row[4:])) if row else None
+
+
+def confirm(session: Session, session_id: str, user_id: int, now: datetime) -> bool:
+    """Note when a live session of this user was confirmed; False if there is none."""
+    statement = update(LoginSession).where(
+        LoginSession.id == session_id,
+        LoginSession.user_id == user_id,
+        LoginSession.revoked_at.is_(None),
+        LoginSession.expires_at > now,
+    )
+    return bulk.change(session, statement.values(confirmed_at=now)) == 1
 
 
 def find_by_token(session: Session, token: RefreshToken) -> LoginSession | None:
@@ -164,6 +177,14 @@ def list_live(database: Database, user_id: int, now: datetime, current: str) -> 
     with database.connect() as connection:
         found = connection.execute(_LIST_LIVE, values).mappings().all()
     return sorted(found, key=lambda row: (-row["last_seen_at"].timestamp(), row["id"]))
+
+
+def count_live(session: Session, user_id: int, now: datetime) -> tuple[int, datetime | None]:
+    """Return how many live sessions a user has, and when the newest one stored was opened."""
+    is_live = and_(*_IS_LIVE)
+    statement = select(func.count().filter(is_live), func.max(LoginSession.created_at))
+    row = session.execute(statement.where(LoginSession.user_id == user_id), {"now": now}).one()
+    return row[0], row[1]
 
 
 def find_owner(reader: Reader, session_id: str) -> int | None:

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
-from app.core.access import Principal, TokenInvalid
+from app.core.access import Operator, Principal, TokenInvalid
 from app.core.client import Client
 from app.core.database import bulk
 from app.core.runtime import Runtime
@@ -17,6 +17,7 @@ from app.sessions import access_token, queries, refresh_token, service
 from app.sessions.errors import SessionNotFound, SessionUserMismatch
 from app.sessions.models import LoginSession
 from app.users import queries as users_queries
+from app.users import service as users
 
 
 def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client) -> int:
@@ -69,8 +70,8 @@ def revoke(
     return is_current
 
 
-def revoke_any(rt: Runtime, session_id: str) -> int:
-    """End a session of any user; return 1, or 0 if it had already ended.
+def revoke_any(rt: Runtime, by: Operator, session_id: str, *, user_id: int | None = None) -> int:
+    """End a session of any user, or of this one; return 1, or 0 if it had already ended.
 
     Raises: SessionNotFound.
     """
@@ -81,14 +82,15 @@ def revoke_any(rt: Runtime, session_id: str) -> int:
         raise unknown from None
     with rt.transaction() as session:
         owner = queries.find_owner(session, session_id)
-        if owner is None:
+        if owner is None or user_id not in (None, owner):
             raise unknown
         users_queries.lock(session, owner, key_share=True)
         if not queries.revoke(session, session_id, rt.clock.now()):
             return 0
         users_queries.drop_pending_email(session, owner)
-        details = {"session_id": session_id, "user_id": owner}
-        _record_and_publish(rt, session, Action.USER_REVOKE_SESSION, owner, None, details)
+        service.publish_after_commit(rt, session, owner)
+        account, details = users.get(session, owner), {"session_id": session_id}
+        users.record_by(rt, session, by, Action.ADMIN_REVOKE_USER_SESSION, account, details)
     return 1
 
 
@@ -130,19 +132,16 @@ def _record_and_publish(
     session: Session,
     action: Action,
     user_id: int,
-    client: Client | None,
+    client: Client,
     details: Mapping[str, object],
 ) -> None:
-    """Record what has ended, and notify every process of it after the commit.
-
-    If `client` is None, an operator ended it on the command line.
-    """
+    """Record what has ended, and notify every process of it after the commit."""
     service.publish_after_commit(rt, session, user_id)
     event = Event(
         action,
         EntityType.AUTH_SESSION,
         client=client,
-        user_id=user_id if client else 0,
+        user_id=user_id,
         details=details,
     )
     audit.record(rt, session, event)

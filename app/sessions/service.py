@@ -43,7 +43,7 @@ def authenticate(rt: Runtime, token: str) -> Principal:
         raise TokenInvalid
     if access.is_limited != is_password_change_forced(rt, access.account):
         raise TokenInvalid
-    return Principal(access.account, session_id, expires_at, access.is_limited)
+    return Principal(access.account, session_id, expires_at, access.is_limited, access.confirmed_at)
 
 
 def is_password_change_forced(rt: Runtime, account: Account | User) -> bool:
@@ -72,6 +72,7 @@ def open_session(
         user_agent=client.user_agent,
         created_at=now,
         last_seen_at=now,
+        confirmed_at=now,
         expires_at=token.expires_at,
     )
     session.add(opened)
@@ -100,6 +101,15 @@ def lock_account(rt: Runtime, session: Session, principal: Principal) -> Account
     if account is None or not is_live(rt, session, principal.session_id):
         raise TokenInvalid
     return account
+
+
+def confirm(rt: Runtime, session: Session, principal: Principal) -> None:
+    """Note that the owner of a session has just confirmed to be the owner.
+
+    Raises: TokenInvalid, if the session has ended.
+    """
+    if not queries.confirm(session, principal.session_id, principal.user_id, rt.clock.now()):
+        raise TokenInvalid
 
 
 def is_live(rt: Runtime, session: Session, session_id: str) -> bool:

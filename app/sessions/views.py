@@ -38,7 +38,7 @@ def refresh() -> TokenPair:
 @anonymous_route()
 @answers(errors=(*origin.SOURCE_ERRORS, *origin.CSRF_ERRORS), reads_refresh_cookie=True)
 def logout() -> None:
-    """End the current session and clear the cookies; works without a session, too."""
+    """End the current session and clear the cookies; also works without a session."""
     refresh_token = cookies.refresh_cookie()
     has_cookies = refresh_token is not None or cookies.access_cookie() is not None
     if has_cookies:

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
+from app.core.access import COMMAND_LINE
 from app.core.setting_kinds import Key
 from app.core.texts import pluralized
-from app.settings import keys, service, upkeep
+from app.settings import changes, keys, service, upkeep
 from app.settings.errors import SettingInvalid
 from app.settings.schemas import KeyData, SettingData
 from app.settings.upkeep import Setting, default_of, page
@@ -26,6 +27,12 @@ For example:
   flask config set mail_smtp_password -
 """
 
+
+def complete_key(_: click.Context, __: click.Parameter, typed: str) -> list[str]:
+    """Return the settings whose names begin as typed."""
+    return [name for name in keys.ALL if name.startswith(typed)]
+
+
 group = Commands("config", help="Runtime settings; every change is in force within a second.")
 
 
@@ -38,7 +45,7 @@ def list_settings() -> Output:
 
 
 @group.command("get")
-@click.argument("key")
+@click.argument("key", shell_complete=complete_key)
 def get(key: str) -> Output:
     """Show the value in force; what it means goes to standard error."""
     found = service.find_key(key)
@@ -46,10 +53,10 @@ def get(key: str) -> Output:
 
 
 @group.command("describe")
-@click.argument("key", required=False)
+@click.argument("key", required=False, shell_complete=complete_key)
 @click.option("--markdown", is_flag=True, help="Print the page docs/settings.md.")
 def describe(key: str | None, markdown: bool) -> Output:
-    """Say what KEY, or else every setting, means and takes."""
+    """Say what KEY, or every setting, means and takes."""
     if markdown and key is not None:
         raise click.UsageError("--markdown is about all settings; leave out KEY")
     if key is not None:
@@ -65,31 +72,32 @@ def describe(key: str | None, markdown: bool) -> Output:
 
 
 @group.command("set", cls=ValueCommand, epilog=EXAMPLES)
-@click.argument("key")
+@click.argument("key", shell_complete=complete_key)
 @click.argument("value")
 def set_value(key: str, value: str) -> Output:
     """Set a value; a list is JSON, and - reads the value from standard input.
 
-    `flask config get KEY` tells which values KEY takes.
+    `flask config get KEY` says which values KEY takes.
     """
     rt = runtime()
     found = service.find_key(key)
     if value == "-":
         value = read_text() if found.value_type == "multiline" else read_secret(key)
     try:
-        return _shown(key, *service.change(rt, {key: value}))
+        return _shown(key, *changes.change(rt, COMMAND_LINE, {key: value}).others)
     except SettingInvalid as error:
         raise SettingInvalid(error.public_message + _list_meant(found, value)) from None
 
 
 @group.command("unset")
-@click.argument("key")
+@click.argument("key", shell_complete=complete_key)
 def unset(key: str) -> Output:
     """Return a setting to its default, or remove one that this version does not have."""
-    others = service.unset(runtime(), key)
+    rt = runtime()
     if key not in keys.ALL:
+        changes.remove_unknown(rt, COMMAND_LINE, key)
         return Output({"key": key, "value": None}, printable(f"{key} was removed"))
-    return _shown(key, *others)
+    return _shown(key, *changes.change(rt, COMMAND_LINE, {}, [key]).others)
 
 
 @group.command("validate")
@@ -117,7 +125,7 @@ def import_file(file: str) -> Output:
     """Apply a JSON object of settings, all or none; - reads standard input."""
     rt = runtime()
     values = _settings_in(read_text() if file == "-" else Path(file).read_text("utf-8"))
-    others = service.change(rt, values)
+    others = changes.change(rt, COMMAND_LINE, values).others
     data = [{"key": name, "value": upkeep.find(rt, name).value} for name in values]
     applied = pluralized(len(values), "setting was", "settings were")
     return Output(data, "\n".join([f"{applied} applied", *map(_line, others)]))

@@ -1,6 +1,6 @@
 """Errors of reading and changing settings."""
 
-from app.core.errors import BadRequest, NotFound
+from app.core.errors import BadRequest, Forbidden, NotFound
 
 
 class SettingUnknown(NotFound):
@@ -13,3 +13,12 @@ class SettingInvalid(BadRequest):
     """The value is not valid for this setting."""
 
     message = "The value is not valid."
+
+
+class SettingUndeletable(Forbidden):
+    """A setting of this version stays; it can only return to its default."""
+
+    message = "A setting of this version cannot be removed; return it to its default instead."
+
+
+CHANGE = (SettingUnknown, SettingInvalid)

@@ -1,16 +1,14 @@
 """The runtime settings, and the registry of all keys, with those of `audit` and `web`."""
 
-import re
 from typing import Any
 from urllib.parse import urlsplit
 
 from app.audit import keys as audit
 from app.core import email_address, setting_kinds
-from app.core.setting_kinds import Key, boolean, number, text
-from app.web import cors, site
+from app.core.setting_kinds import Key, boolean, choice, number, text
+from app.settings import page_keys
+from app.web import cors, guards, site
 
-_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
-MAX_DOMAIN_LENGTH = 253
 DAY = 86_400
 YEAR = 365 * DAY
 PRODUCT_TITLE = "Gatehouse"
@@ -27,7 +25,7 @@ def _email_policy_entry(entry: str) -> str:
     # The lower case of the Kelvin sign is the letter k, which would hide that it is not ASCII.
     lowered = entry.lower() if entry.isascii() else entry
     domain = lowered.removeprefix("@")
-    if not (_is_domain(domain) or _is_address(lowered)):
+    if not (email_address.is_domain(domain) or _is_address(lowered)):
         raise ValueError(
             f"{entry!r} must be an e-mail address or a domain, internationalised ones in punycode"
         )
@@ -37,8 +35,10 @@ def _email_policy_entry(entry: str) -> str:
 def _http_url(text: str) -> str:
     """Return an absolute http(s) URL; empty means the default."""
     parts = urlsplit(text)
-    if text and (parts.scheme not in {"http", "https"} or not parts.netloc):
+    if text and parts.scheme not in {"http", "https"}:
         raise ValueError("must be an absolute http or https address")
+    if text and not site.is_authority(parts.netloc.lower()):
+        raise ValueError("must name a host, an internationalised one in punycode")
     return text
 
 
@@ -64,15 +64,6 @@ def _is_address(entry: str) -> bool:
         return False
 
 
-def _is_domain(domain: str) -> bool:
-    labels = domain.split(".")
-    return (
-        len(labels) >= 2
-        and len(domain) <= MAX_DOMAIN_LENGTH
-        and all(len(label) <= 63 and _LABEL.fullmatch(label) for label in labels)
-    )
-
-
 PASSWORD_LOGIN_ENABLED = boolean(
     "auth_password_login_enabled", "Whether accounts sign in with a password", default=True
 )
@@ -80,6 +71,21 @@ PASSWORD_BLOCKLIST_ENABLED = boolean(
     "auth_password_blocklist_enabled",
     "Whether new passwords that are common, or the account's own name, are refused",
     default=False,
+)
+PASSWORD_BREACH_CHECK = choice(
+    "auth_password_breach_check",
+    "Whether new passwords that are in the list of GATEHOUSE_BREACHED_PASSWORDS are refused; auto: "
+    "while there is a list",
+    "auto",
+    ("auto", "off"),
+)
+ACCOUNT_EXPORT_ENABLED = boolean(
+    "auth_account_export_enabled",
+    "Whether people can download what is stored about them",
+    default=True,
+)
+ACCOUNT_DELETION_ENABLED = boolean(
+    "auth_account_deletion_enabled", "Whether people can delete their own account", default=True
 )
 PASSKEY_LOGIN_ENABLED = boolean(
     "auth_passkey_login_enabled", "Whether accounts sign in with a passkey", default=True
@@ -91,7 +97,7 @@ ALLOW_USER_REGISTRATION = boolean(
 )
 REGISTER_ACTIVATION = setting_kinds.choice(
     "auth_register_activation_enabled",
-    "Whether a new account must first be activated by a mailed link; auto: if mail is set up",
+    "Whether a new account must first be activated with a mailed link; auto: if mail is set up",
     "auto",
     ("auto", "true", "false"),
     is_switch=True,
@@ -116,16 +122,16 @@ EMAIL_CODE_COOLDOWN_SECONDS = _seconds(
 )
 MFA_FLOW_TTL_SECONDS = _seconds(
     "auth_mfa_flow_ttl_secs",
-    "How long there is to enter a second factor, or to set an authenticator app up",
+    "How much time there is to enter a second factor, or to set up an authenticator app",
     300,
 )
 PASSKEY_FLOW_TTL_SECONDS = _seconds(
     "auth_passkey_flow_ttl_secs",
-    "How long there is to answer the browser's question for a passkey",
+    "How much time there is to answer the browser's request for a passkey",
     300,
 )
 EXTERNAL_FLOW_TTL_SECONDS = _seconds(
-    "auth_external_flow_ttl_secs", "How long there is to sign in at an external provider", 300
+    "auth_external_flow_ttl_secs", "How much time there is to sign in at an external provider", 300
 )
 ACCESS_TTL_SECONDS = _seconds(
     "auth_access_token_ttl_secs", "How long an access token is valid before it is refreshed", 900
@@ -135,26 +141,26 @@ REFRESH_TTL_SECONDS = _seconds(
 )
 REUSE_GRACE_SECONDS = _seconds(
     "auth_refresh_reuse_grace_secs",
-    "For how long a used refresh token raises no alarm when the same browser sends it",
+    "How long a used refresh token raises no alarm when the same browser sends it",
     0,
     least=0,
     most=60,
 )
 REGISTER_ACTIVATION_TTL_SECONDS = _seconds(
     "auth_register_activation_ttl_secs",
-    "How long the mailed link of a registration is valid",
+    "How long the mailed link for a registration is valid",
     DAY,
     most=YEAR,
 )
 CONTACT_CHANGE_TTL_SECONDS = _seconds(
     "auth_contact_change_ttl_secs",
-    "How long the mailed link of a change of address is valid",
+    "How long the mailed link for a change of address is valid",
     DAY,
     most=YEAR,
 )
 PASSWORD_RESET_TTL_SECONDS = _seconds(
     "auth_password_reset_ttl_secs",
-    "How long the mailed link of a password reset is valid",
+    "How long the mailed link for a password reset is valid",
     3600,
     most=YEAR,
 )
@@ -163,7 +169,7 @@ INVITATION_TTL_SECONDS = _seconds(
 )
 CONTACT_COOLDOWN_SECONDS = _seconds(
     "auth_contact_verification_resend_cooldown_secs",
-    "How long to wait before the link of a registration or change of address is mailed again",
+    "How long to wait before the link for a registration or change of address is mailed again",
     60,
 )
 RESET_COOLDOWN_SECONDS = _seconds(
@@ -173,15 +179,17 @@ RESET_COOLDOWN_SECONDS = _seconds(
 )
 EMAIL_ALLOWLIST = setting_kinds.text_list(
     "auth_local_email_allowlist",
-    "The only addresses and domains a new account or new address may have; empty means any",
+    "The only addresses and domains allowed for new accounts and new addresses; empty allows all",
     _email_policy_entry,
     example=_ADDRESSES,
+    item_kind="email_or_domain",
 )
 EMAIL_BLOCKLIST = setting_kinds.text_list(
     "auth_local_email_blocklist",
-    "Addresses and domains no new account or new address may have, whatever is allowed",
+    "Addresses and domains refused for new accounts and new addresses, even if allowed above",
     _email_policy_entry,
     example=_ADDRESSES,
+    item_kind="email_or_domain",
 )
 
 DEFAULT_STORAGE_QUOTA = number(
@@ -193,7 +201,7 @@ DEFAULT_STORAGE_QUOTA = number(
 )
 GRAVATAR_BASE_URL = text(
     "gravatar_base_url",
-    "Address at which avatars of the source gravatar are found; empty means the default",
+    "Where avatars with the source gravatar come from; empty means the default",
     "https://www.gravatar.com/avatar",
     check=_http_url,
 )
@@ -232,16 +240,16 @@ BRANDING_WORDMARK_LIGHT_URL = text(
 )
 
 MAIL_SMTP_HOST = text(
-    "mail_smtp_host", "Host of the SMTP server; empty means that mails become files", max_length=255
+    "mail_smtp_host", "Host of the SMTP server; if empty, mails become files", max_length=255
 )
 MAIL_SMTP_PORT = number("mail_smtp_port", "Port of the SMTP server", 587, most=65535)
 MAIL_SMTP_USERNAME = text(
     "mail_smtp_username",
-    "User name at the SMTP server; empty means no log-in there",
+    "User name for the SMTP server; empty means no login",
     max_length=255,
 )
 MAIL_SMTP_PASSWORD = text(
-    "mail_smtp_password", "Password at the SMTP server", max_length=1024, is_sensitive=True
+    "mail_smtp_password", "Password for the SMTP server", max_length=1024, is_sensitive=True
 )
 MAIL_FROM_ADDRESS = text(
     "mail_from_address",
@@ -252,7 +260,7 @@ MAIL_FROM_ADDRESS = text(
 MAIL_FROM_NAME = text("mail_from_name", "The sender's name", PRODUCT_TITLE, max_length=255)
 MAIL_SECURITY = boolean(
     "mail_security",
-    "Whether SMTP is encrypted and the server's certificate checked: STARTTLS, TLS on port 465",
+    "Whether SMTP is encrypted (STARTTLS, or TLS on port 465) and the server's certificate checked",
     default=True,
 )
 MAIL_DISPATCH_INTERVAL_SECONDS = _seconds(
@@ -261,34 +269,35 @@ MAIL_DISPATCH_INTERVAL_SECONDS = _seconds(
     5,
     most=3600,
 )
-_MAILS = {
+MAIL_PURPOSES = {
     "register_activation": "that asks to activate an account",
     "contact_change_confirmation": "that asks to confirm a new address",
-    "contact_change_notice": "that tells the old address of the new one",
-    "password_reset": "with the link of a password reset",
-    "password_reset_notice": "that tells of a changed password",
+    "contact_change_notice": "that tells the old address about the new one",
+    "password_reset": "with the link for a password reset",
+    "password_reset_notice": "about a changed password",
     "external_auth_email_verification": "that asks to confirm the address of an external sign-in",
     "login_email_code": "with a login code",
-    "security_notice": "that tells of a change to the ways to sign in",
+    "confirmation_code": "with a code to confirm a dangerous change",
+    "security_notice": "about a change to the ways to sign in",
     "user_invitation": "with an invitation",
 }
-MAIL_TEMPLATES = tuple(_MAILS)
+MAIL_TEMPLATES = tuple(MAIL_PURPOSES)
 MAIL_TEMPLATE_SUBJECTS = {
     name: text(
         f"mail_template_{name}_subject",
-        f"Subject of the mail {which}; empty means the built-in one",
+        f"Subject of the mail {which}; empty means built-in",
         max_length=255,
     )
-    for name, which in _MAILS.items()
+    for name, which in MAIL_PURPOSES.items()
 }
 MAIL_TEMPLATE_HTML = {
     name: text(
         f"mail_template_{name}_html",
-        f"HTML of the mail {which}; empty means the built-in one",
+        f"HTML of the mail {which}; empty means built-in",
         max_length=65_536,
         multiline=True,
     )
-    for name, which in _MAILS.items()
+    for name, which in MAIL_PURPOSES.items()
 }
 
 CLEANUP_INTERVAL_SECONDS = _seconds(
@@ -299,14 +308,14 @@ CLEANUP_INTERVAL_SECONDS = _seconds(
 )
 TEAM_MEMBER_LIST_MAX_LIMIT = number(
     "team_member_list_max_limit",
-    "The longest page of a team's members, for the file side: nothing here reads it",
+    "The longest page of a team's members; used by the file service only",
     100,
     unit="members",
     most=10_000,
 )
 TEAM_ARCHIVE_RETENTION_DAYS = number(
     "team_archive_retention_days",
-    "After how long an archived team is deleted",
+    "How long an archived team is kept before it is deleted",
     7,
     unit="days",
     least=0,
@@ -314,17 +323,17 @@ TEAM_ARCHIVE_RETENTION_DAYS = number(
 )
 ARCHIVE_DOWNLOAD_USER = boolean(
     "archive_download_user_enabled",
-    "Whether the frontend offers users to download folders as archives",
+    "Whether the frontend lets users download folders as archives",
     default=True,
 )
 ARCHIVE_DOWNLOAD_SHARE = boolean(
     "archive_download_share_enabled",
-    "Whether the frontend offers to download shared folders as archives",
+    "Whether the frontend lets shared folders be downloaded as archives",
     default=True,
 )
 IMAGE_PREVIEW_PREFERENCE = setting_kinds.choice(
     "frontend_image_preview_preference",
-    "What the frontend shows of a picture first",
+    "What the frontend shows first: the picture itself or its preview",
     "original_first",
     ("original_first", "preview_first"),
 )
@@ -340,8 +349,10 @@ ALL: dict[str, Key[Any]] = {
         *_declared(globals()),
         *MAIL_TEMPLATE_SUBJECTS.values(),
         *MAIL_TEMPLATE_HTML.values(),
+        *_declared(vars(page_keys)),
         *_declared(vars(audit)),
         *_declared(vars(cors)),
+        *_declared(vars(guards)),
         *_declared(vars(site)),
     )
 }

@@ -2,14 +2,17 @@
 
 from datetime import datetime
 
-from sqlalchemy import String, Text
+from sqlalchemy import BigInteger, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.db import Base, Id, UTCDateTime
 
 
 class SystemConfig(Base):
-    """One setting that is set; a key without a row has its default."""
+    """One setting that is set; a key without a row has its default.
+
+    `updated_by` is the account that set it; None for the command line and for the service itself.
+    """
 
     __tablename__ = "system_config"
 
@@ -17,3 +20,4 @@ class SystemConfig(Base):
     key: Mapped[str] = mapped_column(String(128), unique=True)
     value: Mapped[str] = mapped_column(Text)
     updated_at: Mapped[datetime] = mapped_column(UTCDateTime)
+    updated_by: Mapped[int | None] = mapped_column(BigInteger)

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from app.core.database.database import Reader
@@ -20,11 +20,21 @@ def find(session: Session, name: str) -> SystemConfig | None:
     return session.scalar(select(SystemConfig).where(SystemConfig.key == name))
 
 
-def store(session: Session, name: str, text: str, now: datetime) -> None:
-    """Insert or replace one stored text; the caller calls `service.announce` after the commit."""
+def store(
+    session: Session, name: str, text: str, now: datetime, user_id: int | None = None
+) -> None:
+    """Insert or replace one stored text; the caller calls `service.announce` after the commit.
+
+    `user_id` is the account that does it, None for the command line and the service itself.
+    """
     row = find(session, name) or SystemConfig(key=name)
-    row.value, row.updated_at = text, now
+    row.value, row.updated_at, row.updated_by = text, now, user_id
     session.add(row)
+
+
+def reseal(session: Session, name: str, text: str) -> None:
+    """Replace a stored text by the same secret under another key; nobody has set it anew."""
+    session.execute(update(SystemConfig).where(SystemConfig.key == name).values(value=text))
 
 
 def remove(session: Session, name: str) -> None:

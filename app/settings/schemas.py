@@ -1,8 +1,25 @@
-"""What commands show of settings."""
+"""What is asked about settings, and what is shown of them."""
 
-from marshmallow import Schema, fields
+from typing import Any
 
-from app.web.schema import Timestamp
+from marshmallow import Schema, ValidationError, fields, pre_load, validate, validates_schema
+
+from app.core.setting_kinds import ItemKind, ValueType
+from app.core.texts import is_storable
+from app.web.schema import RequestSchema, Text, Timestamp, force
+
+MAX_KEYS = 100
+VALUE = "in force; a secret is never shown"
+ANY_VALUE: dict[str, Any] = {
+    "type": ["string", "boolean", "integer", "array"],
+    "items": {"type": "string"},
+    "examples": ["Our files"],
+}
+SHOWN_VALUE: dict[str, Any] = {
+    "type": ["string", "array"],
+    "items": {"type": "string"},
+    "examples": ["Our files"],
+}
 
 
 class KeyData(Schema):
@@ -22,3 +39,157 @@ class SettingData(KeyData):
     value = fields.Raw()
     is_set = fields.Boolean()
     updated_at = Timestamp()
+
+
+class SystemConfigData(Schema):
+    """A setting with the value in force; a secret one is shown as a placeholder."""
+
+    id = fields.Integer(required=True)
+    key = fields.String(attribute="key.name", required=True)
+    value = fields.Raw(required=True, metadata=SHOWN_VALUE)
+    value_type = fields.String(
+        attribute="key.value_type",
+        required=True,
+        validate=validate.OneOf(ValueType.__args__),  # type: ignore[attr-defined]
+    )
+    requires_restart = fields.Constant(False, metadata={"type": "boolean"})
+    is_sensitive = fields.Boolean(attribute="key.is_sensitive", required=True)
+    source = fields.Constant("system", metadata={"type": "string"})
+    visibility = fields.Constant("private", metadata={"type": "string"})
+    namespace = fields.Constant("", metadata={"type": "string"})
+    category = fields.String(required=True, metadata={"examples": ["site"]})
+    description = fields.String(attribute="key.description", required=True)
+    updated_at = Timestamp(required=True, allow_none=True)
+    updated_by = fields.Integer(
+        required=True,
+        allow_none=True,
+        metadata={"description": "the account that set it; null for the command line"},
+    )
+    is_set = fields.Boolean(required=True)
+    default = fields.Raw(required=True, metadata=SHOWN_VALUE)
+
+
+class SettingOptionData(Schema):
+    """One word that a setting takes."""
+
+    value = fields.String(required=True)
+    label_i18n_key = fields.String(required=True)
+    group = fields.String(required=True)
+
+
+class SettingSchemaItem(Schema):
+    """What a setting means and takes."""
+
+    key = fields.String(required=True)
+    label_i18n_key = fields.String(required=True)
+    description_i18n_key = fields.String(required=True)
+    value_type = fields.String(required=True, validate=validate.OneOf(ValueType.__args__))  # type: ignore[attr-defined]
+    category = fields.String(required=True)
+    description = fields.String(required=True)
+    requires_restart = fields.Boolean(required=True)
+    is_sensitive = fields.Boolean(required=True)
+    options = fields.List(fields.Nested(SettingOptionData), required=True)
+    actions = fields.List(fields.String(), required=True)
+    invalidates = fields.List(fields.String(), required=True)
+    default = fields.Raw(required=True, metadata=SHOWN_VALUE)
+    minimum = fields.Integer(required=True, allow_none=True)
+    maximum = fields.Integer(required=True, allow_none=True)
+    unit = fields.String(
+        required=True,
+        allow_none=True,
+        validate=validate.OneOf(("seconds", "bytes", "days", None)),
+    )
+    max_length = fields.Integer(required=True, allow_none=True)
+    item_kind = fields.String(
+        required=True,
+        allow_none=True,
+        validate=validate.OneOf((*ItemKind.__args__, None)),  # type: ignore[attr-defined]
+    )
+
+
+class ChangedSettingsData(Schema):
+    """The settings that a change changed; what had its value already is not among them."""
+
+    changed = fields.List(fields.Nested(SystemConfigData), required=True)
+    also_changed = fields.List(
+        fields.String(metadata={"examples": ["auth_email_code_login_enabled"]}), required=True
+    )
+
+
+class SettingProblemData(Schema):
+    """What is wrong with one setting."""
+
+    key = fields.String(required=True)
+    problem = fields.String(required=True, metadata={"examples": ["must be true or false"]})
+
+
+class SettingsVerdictData(Schema):
+    """Whether settings are valid, and what would change along with them."""
+
+    valid = fields.Boolean(required=True)
+    problems = fields.List(fields.Nested(SettingProblemData), required=True)
+    also_changed = fields.List(fields.String(), required=True)
+
+
+class SettingsExportData(Schema):
+    """The settings that are set, by name, without secrets."""
+
+
+class SettingValue(fields.Field[Any]):
+    """The new value of a setting: a text, a list of texts, a whole number, or true or false."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(metadata=ANY_VALUE, **settings)
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:
+        if isinstance(value, bool | int):
+            return value
+        entries = value if isinstance(value, list) else [value]
+        if not all(isinstance(entry, str) for entry in entries):
+            raise ValidationError("must be text, a list of texts, a whole number, true or false")
+        if not all(map(is_storable, entries)):
+            raise ValidationError("must not contain NUL or unpaired surrogates")
+        return value
+
+
+class SetSettingSchema(RequestSchema):
+    """PUT /admin/config/{key}."""
+
+    value = SettingValue(required=True)
+
+    @pre_load
+    def _refuse_visibility(self, body: dict[str, Any], **_: Any) -> dict[str, Any]:
+        if "visibility" in body:
+            raise ValidationError("a setting of the service stays private", "visibility")
+        return body
+
+
+class ChangeSettingsSchema(RequestSchema):
+    """PATCH /admin/config, POST /admin/config/validate; `unset` returns to the defaults."""
+
+    values = fields.Dict(keys=Text(), values=SettingValue(), load_default=dict)
+    unset = fields.List(Text(), load_default=list)
+
+    @validates_schema
+    def _require_few_and_distinct(self, members: dict[str, Any], **_: Any) -> None:
+        values, unset = members.get("values", {}), members.get("unset", [])
+        if len(values) + len(unset) > MAX_KEYS:
+            raise ValidationError(f"must name at most {MAX_KEYS} settings", "values")
+        if set(values) & set(unset):
+            raise ValidationError("must not name what is in values", "unset")
+
+
+class ImportSettingsSchema(RequestSchema):
+    """POST /admin/config/import: what an export answered, by itself or as `values`."""
+
+    values = fields.Dict(keys=Text(), values=SettingValue())
+
+    @pre_load
+    def _wrap(self, body: dict[str, Any], **_: Any) -> dict[str, Any]:
+        return body if isinstance(body.get("values"), dict) else {"values": body}
+
+
+class ForceQuery(RequestSchema):
+    """Whether a change may shut its author out."""
+
+    is_forced = force("change even what may shut this session out")

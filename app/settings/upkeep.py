@@ -9,11 +9,14 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.audit import service as audit
+from app.audit.models import EntityType
+from app.core.access import Operator
 from app.core.database.key_use import KeyUse
 from app.core.runtime import Runtime
 from app.core.secret_box import REDACTED, Resealed, Resealer, SecretUnreadable
 from app.core.setting_kinds import Key
-from app.settings import keys, queries, service
+from app.settings import catalogue, keys, queries, service
 from app.settings.models import SystemConfig
 
 Wire = str | list[str]
@@ -23,17 +26,18 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Signing in, accounts and sessions", ("auth_",)),
     ("Addresses of the site", ("public_", "cors_")),
     ("Mail", ("mail_",)),
+    ("Built-in pages", ("pages_",)),
     ("What the frontend shows", ("branding_", "archive_", "frontend_")),
     ("Avatars, storage and teams", ("avatar_", "gravatar_", "default_", "team_")),
-    ("Audit log and cleaning up", ("audit_", "maintenance_")),
+    ("Audit log and clean-up", ("audit_", "maintenance_")),
 )
 
 HEAD = """\
 # Runtime settings
 
-`flask config list` shows the values in force, `flask config get KEY` one of them with what is said
-here, `flask config set KEY VALUE` changes it, `flask config unset KEY` returns it to its default.
-Every worker follows within a second. Several are changed at once with `flask config import FILE`.
+`flask config list` shows the values in force, `flask config get KEY` shows one with its meaning,
+`flask config set KEY VALUE` changes it, `flask config unset KEY` returns it to its default, and
+`flask config import FILE` changes several at once. Every worker follows within a second.
 
 This page is printed by `flask config describe --markdown`.
 """
@@ -41,16 +45,27 @@ This page is printed by `flask config describe --markdown`.
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting; `text` and `updated_at` are as stored, and None if it is not set."""
+    """One setting; what follows `key` is as stored, and None if it is not set."""
 
     key: Key[Any]
     text: str | None = field(default=None, repr=False)
     updated_at: datetime | None = None
+    updated_by: int | None = None
 
     @property
     def is_set(self) -> bool:
         """Whether an operator has set it."""
         return self.text is not None
+
+    @property
+    def id(self) -> int:
+        """Its place among all settings."""
+        return catalogue.position_of(self.key.name)
+
+    @property
+    def category(self) -> str:
+        """The heading under which pages show it."""
+        return catalogue.category_of(self.key.name)
 
     @property
     def value(self) -> Wire:
@@ -77,8 +92,10 @@ def find(rt: Runtime, name: str) -> Setting:
 def list_all(rt: Runtime) -> list[Setting]:
     """Return every known setting, sorted by name."""
     with rt.reading() as session:
-        columns = SystemConfig.key, SystemConfig.value, SystemConfig.updated_at
-        stored = {row.key: (row.value, row.updated_at) for row in session.execute(select(*columns))}
+        stored = {
+            row.key: (row.value, row.updated_at, row.updated_by)
+            for row in session.scalars(select(SystemConfig))
+        }
     return [Setting(key, *stored.get(name, ())) for name, key in sorted(keys.ALL.items())]
 
 
@@ -91,6 +108,13 @@ def export(rt: Runtime) -> dict[str, Wire]:
         and not setting.key.is_sensitive
         and _complaint(rt, setting.key.name, setting.text) is None
     }
+
+
+def export_for(rt: Runtime, by: Operator) -> dict[str, Wire]:
+    """Do `export`, and record that an operator took it away."""
+    with rt.transaction() as session:
+        audit.record_action(rt, session, by, EntityType.SYSTEM_CONFIG, "config", "export")
+    return export(rt)
 
 
 def problems(rt: Runtime) -> list[tuple[str, str]]:
@@ -112,7 +136,7 @@ def reseal(rt: Runtime, session: Session) -> Resealed:
         sealed = texts.get(name)
         fresh = resealer.resealed(sealed, name) if sealed else None
         if fresh is not None:
-            queries.store(session, name, fresh, rt.clock.now())
+            queries.reseal(session, name, fresh)
             changed += 1
     return Resealed(changed, resealer.unreadable)
 

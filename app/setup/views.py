@@ -56,5 +56,5 @@ def _origin_of_site() -> str | None:
     try:
         return origin.own_origin()
     except BadRequest:
-        log.warning("the site's address could not be learnt from the set-up request")
+        log.warning("the site's address could not be determined from the set-up request")
         return None

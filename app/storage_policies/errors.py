@@ -1,6 +1,6 @@
 """Errors of storage policies and policy groups."""
 
-from app.core.errors import BadRequest, ErrorCode, NotFound
+from app.core.errors import BadRequest, Conflict, ErrorCode, NotFound
 
 
 class GroupNotFound(NotFound):
@@ -22,6 +22,19 @@ class PolicyNotFound(NotFound):
     message = "There is no such storage policy."
 
 
+class PolicyMissing(NotFound):
+    """No policy has the id that is addressed."""
+
+    message = PolicyNotFound.message
+
+
+class ConnectorUnsupported(BadRequest):
+    """The policy is for a kind of storage that the service of the files sets up."""
+
+    code = ErrorCode.STORAGE_UNSUPPORTED_DRIVER
+    message = "Only policies for files on this machine are made here."
+
+
 class PolicyRepeated(BadRequest):
     """A policy was named twice; a group contains each policy at most once."""
 
@@ -38,6 +51,18 @@ class DefaultGroupRequired(BadRequest):
     """The group is the default, which must stay enabled for new accounts."""
 
     message = "The default policy group cannot be disabled; make another one the default first."
+
+
+class OneDefaultRequired(BadRequest):
+    """There must be a default group, so another one has to become it."""
+
+    message = "One policy group must be the default; make another one the default instead."
+
+
+class GroupChanged(Conflict):
+    """The group is not as it was when the change was decided on."""
+
+    message = "The policy group has been changed meanwhile."
 
 
 class GroupAssigned(BadRequest):
@@ -71,3 +96,14 @@ class TargetEmpty(BadRequest):
 
 
 MIGRATE = (TargetNotPositive, GroupNotFound, SameGroup, TargetDisabled, TargetEmpty)
+CREATE_POLICY = (NameInvalid, ConnectorUnsupported)
+CREATE_GROUP = (NameInvalid, PolicyNotFound, PolicyRepeated, GroupUnusable)
+UPDATE_GROUP = (
+    GroupNotFound,
+    GroupChanged,
+    *CREATE_GROUP,
+    DefaultGroupRequired,
+    OneDefaultRequired,
+    GroupAssigned,
+)
+DELETE_GROUP = (GroupNotFound, GroupAssigned)

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType, Event
-from app.core.access import AccountDisabled, AdminRequired, Principal, TokenInvalid
-from app.core.client import Client
+from app.audit.models import Action, EntityType
+from app.core.access import Operator
 from app.core.database import locks
 from app.core.runtime import Runtime
 from app.storage_policies import queries, service
 from app.storage_policies.errors import (
-    GroupNotFound,
     SameGroup,
     TargetDisabled,
     TargetEmpty,
@@ -20,10 +18,7 @@ from app.storage_policies.errors import (
 )
 from app.storage_policies.models import StoragePolicyGroup
 from app.teams.models import Team
-from app.users import queries as users_queries
-from app.users.models import Role, Status, User
-
-NOBODY = 0  # the audit log's user id for the command line
+from app.users.models import User
 
 
 @dataclass(frozen=True)
@@ -42,66 +37,29 @@ class Migrated:
 
 
 def migrate_assignments(
-    rt: Runtime,
-    source_group_id: int,
-    target_group_id: int,
-    *,
-    by: Principal,
-    client: Client,
+    rt: Runtime, by: Operator, source: str | int, target: str | int
 ) -> Migrated:
     """Assign all accounts and teams of the source group to the target group; idempotent.
 
-    Raises, in this order: TargetNotPositive; TokenInvalid, AccountDisabled, AdminRequired if `by`
-    has lost access since the access check; GroupNotFound;
-    SameGroup, TargetDisabled, TargetEmpty.
+    Raises, in this order: TargetNotPositive; TokenInvalid, AccountDisabled, AdminRequired if the
+    operator has lost access meanwhile; GroupNotFound, NameAmbiguous; SameGroup, TargetDisabled,
+    TargetEmpty.
     """
-    if target_group_id < 1:
+    if isinstance(target, int) and target < 1:
         raise TargetNotPositive
     with rt.transaction() as session:
         locks.hold(session, locks.STORAGE_TOPOLOGY)
-        _require_still_admin(session, by)
-        source = session.get(StoragePolicyGroup, source_group_id)
-        target = session.get(StoragePolicyGroup, target_group_id)
-        if source is None or target is None:
-            raise GroupNotFound
-        return _migrate(rt, session, source, target, by.user_id, client)
-
-
-def migrate_named(rt: Runtime, source: str, target: str) -> Migrated:
-    """Like `migrate_assignments`, for an operator who gives the groups by id or name.
-
-    Raises, in this order: GroupNotFound, NameAmbiguous; SameGroup, TargetDisabled, TargetEmpty.
-    """
-    with rt.transaction() as session:
-        locks.hold(session, locks.STORAGE_TOPOLOGY)
+        by.recheck(session)
         found = service.get_group(session, source), service.get_group(session, target)
-        return _migrate(rt, session, *found, NOBODY, None)
-
-
-def _require_still_admin(session: Session, by: Principal) -> None:
-    """Refuse an administrator demoted or disabled while the body arrived or the lock was awaited.
-
-    So is one whose sessions were all revoked since, say because one was stolen: that changes the
-    account's `session_version`. Raises: TokenInvalid, AccountDisabled, AdminRequired.
-    """
-    account = users_queries.lock_and_find(session, by.user_id)
-    if account is None:
-        raise TokenInvalid
-    if account.status != Status.ACTIVE:
-        raise AccountDisabled
-    if account.session_version != by.account.session_version:
-        raise TokenInvalid
-    if account.role != Role.ADMIN:
-        raise AdminRequired
+        return _migrate(rt, session, by, *found)
 
 
 def _migrate(
     rt: Runtime,
     session: Session,
+    by: Operator,
     source: StoragePolicyGroup,
     target: StoragePolicyGroup,
-    user_id: int,
-    client: Client | None,
 ) -> Migrated:
     """Move the source's current assignments; the caller holds the lock STORAGE_TOPOLOGY."""
     if source.id == target.id:
@@ -117,11 +75,12 @@ def _migrate(
         affected_users=queries.move_assigned(session, User, source.id, target.id, now),
         affected_teams=queries.move_assigned(session, Team, source.id, target.id, now),
     )
-    event = Event(
+    audit.record_by(
+        rt,
+        session,
+        by,
         Action.ADMIN_MIGRATE_POLICY_GROUP_USERS,
         EntityType.POLICY_GROUP,
-        client=client,
-        user_id=user_id,
         entity_id=source.id,
         entity_name=source.name,
         details={
@@ -134,5 +93,4 @@ def _migrate(
             "migrated_assignments": done.migrated_assignments,
         },
     )
-    audit.record(rt, session, event)
     return done

@@ -1,5 +1,6 @@
 """Tables of policies, groups and the policies in a group."""
 
+import json
 from datetime import datetime
 
 from sqlalchemy import BigInteger, ForeignKey, Integer, String, Text, UniqueConstraint
@@ -9,6 +10,7 @@ from app.core.db import Base, Id, UTCDateTime
 
 DEFAULT_CHUNK_BYTES = 5 * 1024 * 1024
 MAX_NAME_LENGTH = 128  # of policies and groups
+MAX_DESCRIPTION_LENGTH = 512
 
 
 class StoragePolicy(Base):
@@ -27,6 +29,12 @@ class StoragePolicy(Base):
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
     updated_at: Mapped[datetime] = mapped_column(UTCDateTime)
 
+    @property
+    def types(self) -> list[str]:
+        """The media types it takes; empty for any."""
+        types: list[str] = json.loads(self.allowed_types)
+        return types
+
 
 class StoragePolicyGroup(Base):
     """A list of policies to which accounts and teams are assigned."""
@@ -35,7 +43,7 @@ class StoragePolicyGroup(Base):
 
     id: Mapped[int] = mapped_column(Id, primary_key=True)
     name: Mapped[str] = mapped_column(String(128))
-    description: Mapped[str] = mapped_column(String(512))
+    description: Mapped[str] = mapped_column(String(MAX_DESCRIPTION_LENGTH))
     is_enabled: Mapped[bool]
     is_default: Mapped[bool]
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)

@@ -1,15 +1,56 @@
 """Statements on policies and groups, and on the accounts and teams that are assigned to them."""
 
+from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import ColumnElement, exists, func, select, update
 from sqlalchemy.orm import Session
 
 from app.core.database import bulk
 from app.core.database.database import Reader
+from app.core.database.paging import Page, Wanted, read_ids
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
 from app.teams.models import Team
 from app.users.models import User
+
+POLICY_COLUMNS: dict[str, Any] = {
+    "id": StoragePolicy.id,
+    "name": StoragePolicy.name,
+    "connector_id": StoragePolicy.connector_id,
+    "is_default": StoragePolicy.is_default,
+    "created_at": StoragePolicy.created_at,
+    "updated_at": StoragePolicy.updated_at,
+}
+GROUP_COLUMNS: dict[str, Any] = {
+    "id": StoragePolicyGroup.id,
+    "name": StoragePolicyGroup.name,
+    "is_enabled": StoragePolicyGroup.is_enabled,
+    "is_default": StoragePolicyGroup.is_default,
+    "created_at": StoragePolicyGroup.created_at,
+    "updated_at": StoragePolicyGroup.updated_at,
+}
+
+
+def read_policies(session: Session, wanted: Wanted) -> Page:
+    """Return a page of policies."""
+    return _read(session, StoragePolicy, POLICY_COLUMNS, wanted)
+
+
+def read_groups(session: Session, wanted: Wanted) -> Page:
+    """Return a page of groups."""
+    return _read(session, StoragePolicyGroup, GROUP_COLUMNS, wanted)
+
+
+def _read(
+    session: Session,
+    table: Any,
+    columns: dict[str, Any],
+    wanted: Wanted,
+) -> Page:
+    page = read_ids(session, select(table.id), columns, wanted)
+    found = {row.id: row for row in session.scalars(select(table).where(table.id.in_(page.items)))}
+    return replace(page, items=[found[row_id] for row_id in page.items if row_id in found])
 
 
 def usable_default_group() -> ColumnElement[bool]:

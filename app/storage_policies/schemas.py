@@ -1,8 +1,41 @@
 """What requests, answers and commands show of policies and their groups."""
 
-from marshmallow import Schema, fields
+from typing import Any
 
-from app.web.schema import RequestSchema, Timestamp, WholeNumber
+from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
+
+from app.storage_policies.groups import Item
+from app.storage_policies.models import (
+    DEFAULT_CHUNK_BYTES,
+    MAX_DESCRIPTION_LENGTH,
+    MAX_NAME_LENGTH,
+)
+from app.storage_policies.queries import GROUP_COLUMNS, POLICY_COLUMNS
+from app.web.paging import Moment, PageQuery, sort_by, sort_order
+from app.web.schema import (
+    INT64,
+    MAX_INPUT_LENGTH,
+    Part,
+    RequestSchema,
+    StrictBoolean,
+    Text,
+    Timestamp,
+    WholeNumber,
+    text,
+)
+
+NAME_RULE = f"1 to {MAX_NAME_LENGTH} characters"
+MAX_ITEMS = 100
+MAX_TYPES, MAX_TYPE_LENGTH = 200, 255
+MAX_PRIORITY = 2**31 - 1
+LOCAL = "local"
+
+
+class Size(WholeNumber):
+    """A number of bytes, 0 or more."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(validate=validate.Range(0, INT64 - 1), **settings)
 
 
 class MigrateAssignmentsSchema(RequestSchema):
@@ -61,3 +94,144 @@ class GroupData(Schema):
     created_at = Timestamp()
     updated_at = Timestamp()
     items = fields.List(fields.Nested(GroupItem))
+
+
+class PolicyListQuery(PageQuery):
+    """GET /admin/policies."""
+
+    sort_by = sort_by(tuple(POLICY_COLUMNS), "created_at")
+    sort_order = sort_order()
+
+
+class GroupListQuery(PageQuery):
+    """GET /admin/policy-groups."""
+
+    sort_by = sort_by(tuple(GROUP_COLUMNS), "created_at")
+    sort_order = sort_order()
+
+
+class ConnectorConfig(Schema):
+    """Which connector a policy uses; its values are the business of the service of the files."""
+
+    connector_id = fields.String(required=True)
+    format_version = fields.Integer(required=True, dump_default=1)
+    schema_version = fields.Integer(required=True, dump_default=1)
+    values = fields.Dict(required=True, dump_default={})
+
+
+class ManagedPolicy(Schema):
+    """A policy as administrators see it; sizes are in bytes, 0 is no limit, or no chunks."""
+
+    id = fields.Integer(required=True)
+    name = fields.String(required=True)
+    connector_id = fields.String(required=True)
+    connector_config = Part(ConnectorConfig, required=True)
+    behavior = fields.Dict(required=True, dump_default={})
+    max_file_size = fields.Integer(required=True)
+    allowed_types = fields.List(fields.String(), required=True, attribute="types")
+    chunk_size = fields.Integer(required=True)
+    is_default = fields.Boolean(required=True)
+    created_at = Timestamp(required=True)
+    updated_at = Timestamp(required=True)
+
+
+class CreatePolicySchema(RequestSchema):
+    """POST /admin/policies; of a connection, only the local one is made here."""
+
+    name = text(MAX_INPUT_LENGTH, description=NAME_RULE)
+    max_file_size = Size(load_default=0)
+    chunk_size = Size(load_default=DEFAULT_CHUNK_BYTES)
+    allowed_types = fields.List(
+        Text(validate=validate.Length(1, MAX_TYPE_LENGTH)),
+        load_default=list,
+        validate=validate.Length(max=MAX_TYPES),
+    )
+    connection = fields.Dict(load_default=None)
+
+
+class PolicyOfGroup(Schema):
+    """A policy in a group."""
+
+    id = fields.Integer(required=True)
+    name = fields.String(required=True)
+    connector_id = fields.String(required=True)
+
+
+class ManagedGroupItem(Schema):
+    """A policy's place in a group, for files of some sizes; a greatest size of 0 is no limit."""
+
+    id = fields.Integer(required=True)
+    policy_id = fields.Integer(required=True)
+    priority = fields.Integer(required=True)
+    min_file_size = fields.Integer(required=True)
+    max_file_size = fields.Integer(required=True)
+    policy = fields.Nested(PolicyOfGroup, required=True)
+
+
+class ManagedGroup(Schema):
+    """A policy group as administrators see it."""
+
+    id = fields.Integer(required=True)
+    name = fields.String(required=True)
+    description = fields.String(required=True)
+    is_enabled = fields.Boolean(required=True)
+    is_default = fields.Boolean(required=True)
+    created_at = Timestamp(required=True)
+    updated_at = Timestamp(required=True)
+    items = fields.List(fields.Nested(ManagedGroupItem), required=True)
+
+
+class AssignedGroup(ManagedGroup):
+    """A policy group with how many accounts and teams are assigned to it."""
+
+    users = fields.Integer(required=True)
+    teams = fields.Integer(required=True)
+
+
+class GroupItemSchema(RequestSchema):
+    """A policy that a group is to have."""
+
+    policy_id = WholeNumber(required=True, validate=validate.Range(1))
+    priority = WholeNumber(required=True, validate=validate.Range(1, MAX_PRIORITY))
+    min_file_size = Size(load_default=0)
+    max_file_size = Size(load_default=0)
+
+    @validates_schema
+    def _require_a_range(self, members: dict[str, Any], **_: Any) -> None:
+        if 0 < members["max_file_size"] <= members["min_file_size"]:
+            raise ValidationError("must be 0 or more than min_file_size", "max_file_size")
+
+    @post_load
+    def _as_item(self, members: dict[str, Any], **_: Any) -> Item:
+        return Item(**members)
+
+
+def _require_each_priority_once(items: list[Item]) -> None:
+    if len({item.priority for item in items}) < len(items):
+        raise ValidationError("must have each priority once")
+
+
+def _items(**settings: Any) -> fields.List[Any]:
+    rules = (validate.Length(1, MAX_ITEMS), _require_each_priority_once)
+    return fields.List(fields.Nested(GroupItemSchema), validate=rules, **settings)
+
+
+class CreateGroupSchema(RequestSchema):
+    """POST /admin/policy-groups."""
+
+    name = text(MAX_INPUT_LENGTH, description=NAME_RULE)
+    description = text(MAX_DESCRIPTION_LENGTH, nullable=True)
+    is_enabled = StrictBoolean(load_default=True)
+    is_default = StrictBoolean(load_default=False)
+    items = _items(required=True)
+
+
+class UpdateGroupSchema(RequestSchema):
+    """PATCH /admin/policy-groups/{id}; absent members are left as they are, items are replaced."""
+
+    name = Text(validate=validate.Length(max=MAX_INPUT_LENGTH), metadata={"description": NAME_RULE})
+    description = Text(validate=validate.Length(max=MAX_DESCRIPTION_LENGTH))
+    is_enabled = StrictBoolean()
+    is_default = StrictBoolean()
+    items = _items()
+    expected_updated_at = Moment("refuse the change if the group is not of this time")

@@ -21,6 +21,24 @@ class TeamArchived(Conflict):
     message = "The team is archived."
 
 
+class TeamNotArchived(Conflict):
+    """The team is in use, so there is nothing to restore."""
+
+    message = "The team is not archived."
+
+
+class TeamChanged(Conflict):
+    """The team is not as it was when the change was decided on."""
+
+    message = "The team has been changed meanwhile."
+
+
+class TeamArchivedTooLong(Conflict):
+    """The team is about to be deleted."""
+
+    message = "The team was archived too long ago and is about to be deleted."
+
+
 class TeamMemberExists(BadRequest):
     """The account is already a member."""
 
@@ -41,10 +59,22 @@ class TeamNotMember(Forbidden):
     message = "The account is not a member of the team."
 
 
+class TeamMemberNotFound(NotFound):
+    """The account is not a member, where a member is what is addressed."""
+
+    message = "The team has no such member."
+
+
 class LastTeamOwner(BadRequest):
     """The change would leave the team without an owner."""
 
     message = "This is the last owner of the team."
+
+
+class LastTeamOwnerKept(Conflict):
+    """The team needs this owner, so the member is not changed."""
+
+    message = LastTeamOwner.message
 
 
 class TeamOwnerUndeletable(Conflict):

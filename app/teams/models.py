@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -16,9 +16,10 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, column_property, mapped_column
 
 from app.core.db import Base, Id, UTCDateTime
-from app.users.models import User
+from app.users.models import Account, User
 
 MAX_NAME_LENGTH = 128
+MAX_DESCRIPTION_LENGTH = 512
 
 
 class TeamRole(StrEnum):
@@ -70,7 +71,7 @@ class Team(Base):
 
     id: Mapped[int] = mapped_column(Id, primary_key=True)
     name: Mapped[str] = mapped_column(String(MAX_NAME_LENGTH))
-    description: Mapped[str] = mapped_column(String(512))
+    description: Mapped[str] = mapped_column(String(MAX_DESCRIPTION_LENGTH))
     created_by: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="RESTRICT"), index=True)
     storage_used: Mapped[int] = mapped_column(BigInteger)
     storage_quota: Mapped[int] = mapped_column(BigInteger)
@@ -88,3 +89,25 @@ class Team(Base):
         .correlate_except(TeamMember)
         .scalar_subquery()
     )
+
+
+class OwnTeam(NamedTuple):
+    """A team as one of its members sees it."""
+
+    team: Team
+    my_role: str
+    creator: Account
+
+
+class ManagedTeam(NamedTuple):
+    """A team as administrators see it."""
+
+    team: Team
+    creator: Account | None
+
+
+class Membership(NamedTuple):
+    """A member and the account that it is."""
+
+    member: TeamMember
+    account: Account

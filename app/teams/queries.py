@@ -1,15 +1,50 @@
 """Statements on teams and memberships."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Row, case, delete, select
+from sqlalchemy import Row, case, delete, func, or_, select
 from sqlalchemy.orm import Session
 
 from app.core.database import bulk
-from app.core.database.database import Database
-from app.teams.models import Team, TeamMember, TeamRole
-from app.users.models import User
+from app.core.database.database import Database, Reader
+from app.core.database.paging import Page, Wanted, read_ids
+from app.core.texts import typed_id
+from app.teams.models import ManagedTeam, Membership, OwnTeam, Team, TeamMember, TeamRole
+from app.users import queries as users_queries
+from app.users.models import ACCOUNT_COLUMNS, Account, Status, User, with_profile
+
+_RANK = case({TeamRole.OWNER: 0, TeamRole.ADMIN: 1}, value=TeamMember.role, else_=2)
+TEAM_COLUMNS: dict[str, Any] = {
+    "id": Team.id,
+    "name": Team.name,
+    "storage_used": Team.storage_used,
+    "storage_quota": Team.storage_quota,
+    "created_at": Team.created_at,
+    "updated_at": Team.updated_at,
+    "archived_at": Team.archived_at,
+}
+# The role orders owners first.
+MEMBER_COLUMNS: dict[str, Any] = {
+    "id": TeamMember.id,
+    "username": User.username_key,
+    "email": User.email,
+    "role": _RANK,
+    "status": User.status,
+    "created_at": TeamMember.created_at,
+    "updated_at": TeamMember.updated_at,
+}
+
+
+@dataclass(frozen=True)
+class MemberFilter:
+    """Which members are wanted; None matches all. `keyword` is a part of a name, or an id."""
+
+    keyword: str | None = None
+    role: TeamRole | None = None
+    status: Status | None = None
 
 
 def list_members_among(
@@ -40,27 +75,116 @@ def list_teams(session: Session, *, archived: bool) -> Sequence[Team]:
     return session.scalars(statement).all()
 
 
+def list_own(
+    reader: Reader, user_id: int, *, archived: bool, keyword: str | None, limit: int, offset: int
+) -> list[OwnTeam]:
+    """Return a part of the account's teams, by id: the archived ones, or the others.
+
+    `keyword` is a part of the name, in any case.
+    """
+    statement = (
+        with_profile(
+            select(Team, TeamMember.role, *ACCOUNT_COLUMNS)
+            .select_from(TeamMember)
+            .join(Team, Team.id == TeamMember.team_id)
+            .join(User, User.id == Team.created_by)
+        )
+        .where(
+            TeamMember.user_id == user_id,
+            Team.archived_at.is_not(None) if archived else Team.archived_at.is_(None),
+            Team.name.icontains((keyword or "").strip(), autoescape=True),
+        )
+        .order_by(Team.id)
+        .limit(limit)
+        .offset(offset)
+    )
+    return [
+        OwnTeam(team, role, Account(*creator)) for team, role, *creator in reader.execute(statement)
+    ]
+
+
+def read_page(session: Session, wanted: Wanted, *, archived: bool, keyword: str | None) -> Page:
+    """Return a page of teams: the archived ones, or the others.
+
+    `keyword` is a part of the name, or the id.
+    """
+    matching = select(Team.id).where(
+        Team.archived_at.is_not(None) if archived else Team.archived_at.is_(None)
+    )
+    if keyword is not None:
+        by_id = [Team.id == team_id] if (team_id := typed_id(keyword)) is not None else []
+        matching = matching.where(or_(Team.name.icontains(keyword, autoescape=True), *by_id))
+    page = read_ids(session, matching, TEAM_COLUMNS, wanted)
+    rows = session.scalars(select(Team).where(Team.id.in_(page.items))).all()
+    found = {team.id: team for team in rows}
+    creators = users_queries.list_named(session, {team.created_by for team in rows})
+    teams = [found[team_id] for team_id in page.items if team_id in found]
+    return replace(page, items=[ManagedTeam(team, creators.get(team.created_by)) for team in teams])
+
+
+def read_members(session: Session, wanted: Wanted, team_id: int, chosen: MemberFilter) -> Page:
+    """Return a page of the members of a team."""
+    matching = select(TeamMember.id).join(User, User.id == TeamMember.user_id)
+    matching = matching.where(TeamMember.team_id == team_id, *_conditions(chosen))
+    page = read_ids(session, matching, MEMBER_COLUMNS, wanted)
+    found = {row.member.id: row for row in _memberships(session, TeamMember.id.in_(page.items))}
+    return replace(page, items=[found[row_id] for row_id in page.items if row_id in found])
+
+
+def find_membership(session: Session, team_id: int, user_id: int) -> Membership | None:
+    """Return a member of a team with the account that it is; None if it is none."""
+    this = TeamMember.team_id == team_id, TeamMember.user_id == user_id
+    return next(_memberships(session, *this), None)
+
+
+def count_roles(session: Session, team_id: int) -> dict[str, int]:
+    """Return how many members of a team have each role."""
+    counting = select(TeamMember.role, func.count()).where(TeamMember.team_id == team_id)
+    return {row[0]: row[1] for row in session.execute(counting.group_by(TeamMember.role))}
+
+
+def _conditions(chosen: MemberFilter) -> Iterator[Any]:
+    if chosen.keyword is not None:
+        part = chosen.keyword.lower()
+        names = (name.contains(part, autoescape=True) for name in (User.username_key, User.email))
+        by_id = [User.id == user_id] if (user_id := typed_id(part)) is not None else []
+        yield or_(*names, *by_id)
+    if chosen.role is not None:
+        yield TeamMember.role == chosen.role
+    if chosen.status is not None:
+        yield User.status == chosen.status
+
+
+def _memberships(session: Session, *conditions: Any) -> Iterator[Membership]:
+    statement = with_profile(
+        select(TeamMember, *ACCOUNT_COLUMNS)
+        .select_from(TeamMember)
+        .join(User, User.id == TeamMember.user_id)
+    )
+    for member, *account in session.execute(statement.where(*conditions)):
+        yield Membership(member, Account(*account))
+
+
 def list_members(session: Session, team_id: int) -> Sequence[Row[int, str, str, str, datetime]]:
     """Return the members of a team by role (owners, administrators, others), then by id.
 
     `created_at` is when the account joined.
     """
-    rank = case({TeamRole.OWNER: 0, TeamRole.ADMIN: 1}, value=TeamMember.role, else_=2)
     statement = (
         select(
             TeamMember.user_id, User.username, User.email, TeamMember.role, TeamMember.created_at
         )
         .join(User, User.id == TeamMember.user_id)
         .where(TeamMember.team_id == team_id)
-        .order_by(rank, User.id)
+        .order_by(_RANK, User.id)
     )
     return session.execute(statement).all()
 
 
-def lock_owned(session: Session, user_id: int) -> Sequence[int]:
-    """Lock the unarchived teams that this account owns; return their ids."""
+def lock_owned(session: Session, user_id: int) -> Sequence[Team]:
+    """Lock the unarchived teams that this account owns and return them, by id."""
     statement = (
-        select(Team.id)
+        select(Team)
         .join(TeamMember, TeamMember.team_id == Team.id)
         .where(
             TeamMember.user_id == user_id,
@@ -89,9 +213,10 @@ def has_other_owner(session: Session, team_id: int, user_id: int) -> bool:
     return session.scalar(others.limit(1)) is not None
 
 
-def has_created_any(session: Session, user_id: int) -> bool:
-    """Return whether any existing team, archived or not, was created by this account."""
-    return session.scalar(select(Team.id).where(Team.created_by == user_id).limit(1)) is not None
+def list_created(session: Session, user_id: int) -> Sequence[Team]:
+    """Return the existing teams, archived or not, that this account created, by id."""
+    statement = select(Team).where(Team.created_by == user_id).order_by(Team.id)
+    return session.scalars(statement).all()
 
 
 def delete_archived(session: Session, before: datetime, most: int) -> int:

@@ -3,6 +3,7 @@
 A team is locked before it is changed, so that checks and changes of its members cannot race.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
@@ -15,10 +16,12 @@ from app.teams import queries
 from app.teams.errors import (
     LastTeamOwner,
     TeamArchived,
+    TeamArchivedTooLong,
     TeamCreatorUndeletable,
     TeamMemberDisabled,
     TeamMemberExists,
     TeamNameInvalid,
+    TeamNotArchived,
     TeamNotFound,
     TeamNotMember,
     TeamOwnerUndeletable,
@@ -26,12 +29,16 @@ from app.teams.errors import (
 from app.teams.models import MAX_NAME_LENGTH, Team, TeamMember, TeamRole
 from app.users.models import Account, Status
 
+# In the refusal of a deletion.
+MAX_NAMED = 5
+
 
 def create(
     session: Session,
     name: str,
     owner: Account,
     *,
+    description: str = "",
     policy_group_id: int | None,
     storage_quota: int,
     now: datetime,
@@ -40,12 +47,9 @@ def create(
 
     Raises: TeamNameInvalid, TeamMemberDisabled.
     """
-    name = name.strip()
-    if not 1 <= len(name) <= MAX_NAME_LENGTH:
-        raise TeamNameInvalid
     team = Team(
-        name=name,
-        description="",
+        name=checked_name(name),
+        description=description,
         created_by=owner.id,
         storage_used=0,
         storage_quota=storage_quota,
@@ -59,7 +63,18 @@ def create(
     return team
 
 
-def named(session: Session, typed: str) -> Team:
+def checked_name(name: str) -> str:
+    """Return the name without surrounding spaces.
+
+    Raises: TeamNameInvalid.
+    """
+    name = name.strip()
+    if not 1 <= len(name) <= MAX_NAME_LENGTH:
+        raise TeamNameInvalid
+    return name
+
+
+def named(session: Session, typed: str | int) -> Team:
     """Return the team with the id or name an operator typed.
 
     Raises: TeamNotFound, NameAmbiguous.
@@ -67,7 +82,7 @@ def named(session: Session, typed: str) -> Team:
     return get_named(session, Team, typed, TeamNotFound, "team", "teams")
 
 
-def lock_unarchived(session: Session, typed: str) -> Team:
+def lock_unarchived(session: Session, typed: str | int) -> Team:
     """Lock an unarchived team until the transaction ends and return it.
 
     Raises: TeamNotFound, NameAmbiguous, TeamArchived.
@@ -78,7 +93,7 @@ def lock_unarchived(session: Session, typed: str) -> Team:
     return team
 
 
-def lock_named(session: Session, typed: str) -> Team:
+def lock_named(session: Session, typed: str | int) -> Team:
     """Like `lock_unarchived`, but for archived teams too."""
     team_id = named(session, typed).id
     team = session.get(Team, team_id, populate_existing=True, with_for_update=True)
@@ -103,27 +118,33 @@ def add_member(
     )
 
 
-def remove_member(session: Session, team: Team, account: Account) -> None:
+def remove_member(session: Session, team: Team, account: Account) -> str:
     """Remove an account from a locked team; it receives none of the team's later events.
+
+    Return the role it had.
 
     Raises: TeamNotMember, LastTeamOwner.
     """
     member = _get_member(session, team, account)
     _require_other_owner(session, member)
     session.delete(member)
+    return member.role
 
 
-def set_role(session: Session, team: Team, account: Account, role: TeamRole, now: datetime) -> bool:
-    """Change the role of a member of a locked team; False if the member has that role already.
+def set_role(
+    session: Session, team: Team, account: Account, role: TeamRole, now: datetime
+) -> str | None:
+    """Change the role of a member of a locked team; return the one before, None if it is the same.
 
     Raises: TeamNotMember, LastTeamOwner.
     """
     member = _get_member(session, team, account)
-    if member.role == role:
-        return False
+    previous = member.role
+    if previous == role:
+        return None
     _require_other_owner(session, member)
     member.role, member.updated_at = role, now
-    return True
+    return previous
 
 
 def require_deletable(session: Session, user_id: int) -> None:
@@ -131,21 +152,38 @@ def require_deletable(session: Session, user_id: int) -> None:
 
     Raises: TeamCreatorUndeletable; TeamOwnerUndeletable, for an unarchived team's last owner.
     """
-    if queries.has_created_any(session, user_id):
-        raise TeamCreatorUndeletable
-    if not all(
-        queries.has_other_owner(session, team_id, user_id)
-        for team_id in queries.lock_owned(session, user_id)
-    ):
-        raise TeamOwnerUndeletable
+    if created := queries.list_created(session, user_id):
+        raise TeamCreatorUndeletable(f"{TeamCreatorUndeletable.message[:-1]}: {_named(created)}.")
+    owned = queries.lock_owned(session, user_id)
+    alone = [team for team in owned if not queries.has_other_owner(session, team.id, user_id)]
+    if alone:
+        raise TeamOwnerUndeletable(f"{TeamOwnerUndeletable.message[:-1]}: {_named(alone)}.")
+
+
+def require_restorable(rt: Runtime, team: Team) -> None:
+    """Refuse to restore a locked team that is in use, or that is about to be deleted.
+
+    Raises: TeamNotArchived, TeamArchivedTooLong.
+    """
+    if team.archived_at is None:
+        raise TeamNotArchived
+    if team.archived_at < _kept_since(rt):
+        raise TeamArchivedTooLong
 
 
 def delete_archived(rt: Runtime) -> int:
     """Delete teams archived longer than `team_archive_retention_days` ago; return how many."""
-    days = rt.settings.get(keys.TEAM_ARCHIVE_RETENTION_DAYS)
-    return bulk.delete_in_batches(
-        rt, queries.delete_archived, rt.clock.now() - timedelta(days=days)
-    )
+    return bulk.delete_in_batches(rt, queries.delete_archived, _kept_since(rt))
+
+
+def _kept_since(rt: Runtime) -> datetime:
+    """Return the time before which a team must have been archived to be deleted now."""
+    return rt.clock.now() - timedelta(days=rt.settings.get(keys.TEAM_ARCHIVE_RETENTION_DAYS))
+
+
+def _named(teams: Sequence[Team]) -> str:
+    names = [team.name for team in teams[:MAX_NAMED]]
+    return ", ".join(names + (["and more"] if len(teams) > MAX_NAMED else []))
 
 
 def _get_member(session: Session, team: Team, account: Account) -> TeamMember:

@@ -10,9 +10,12 @@ class UsernameInvalid(BadRequest):
 
 
 class EmailInvalid(BadRequest):
-    """The text is not an e-mail address."""
+    """The text is not an e-mail address, or none that mail can be sent to from here."""
 
-    message = "This is not a valid e-mail address."
+    message = (
+        "An e-mail address looks like ada@example.com: unaccented letters, digits, dots and signs "
+        "such as + and - before the @, and after it a domain without other signs than hyphens."
+    )
 
 
 class PasswordInvalid(BadRequest):
@@ -25,6 +28,12 @@ class PasswordGuessable(PasswordInvalid):
     """The new password is a common one, or the account's own name or address."""
 
     message = "This password is too easy to guess. Please choose another one."
+
+
+class PasswordLeaked(PasswordInvalid):
+    """The new password is in the operator's list of leaked ones."""
+
+    message = "This password is known from leaks of other services. Please choose another one."
 
 
 class UsernameExists(BadRequest):
@@ -75,7 +84,7 @@ class PendingActivation(Forbidden):
     message = "The account is not activated yet."
 
 
-NEW_PASSWORD = (PasswordInvalid, PasswordGuessable)
+NEW_PASSWORD = (PasswordInvalid, PasswordGuessable, PasswordLeaked)
 NEW_ACCOUNT = (UsernameInvalid, EmailInvalid, *NEW_PASSWORD)
 NAMES_TAKEN = (UsernameExists, EmailExists, IdentifierExists)
 ADDRESS_REFUSED = (EmailBlocked, EmailNotAllowlisted)

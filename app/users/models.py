@@ -33,6 +33,8 @@ class Standing(StrEnum):
 
 
 FIRST_SESSION_VERSION = 1
+# Of an account or a team: what JavaScript still counts exactly.
+MAX_QUOTA_BYTES = 2**53
 
 
 class AvatarSource(StrEnum):
@@ -41,6 +43,12 @@ class AvatarSource(StrEnum):
     UPLOADED = "uploaded"
     GRAVATAR = "gravatar"
     NONE = "none"
+
+
+def _index_of_few(name: str, condition: str) -> Index:
+    """Return an index of the accounts that meet a condition."""
+    where = text(condition)
+    return Index(name, "id", sqlite_where=where, postgresql_where=where)
 
 
 class User(Base):
@@ -59,6 +67,10 @@ class User(Base):
             sqlite_where=text("role = 'admin'"),
             postgresql_where=text("role = 'admin'"),
         ),
+        # What an overview counts.
+        Index("ix_users_created_at", "created_at", "id"),
+        _index_of_few("ix_users_disabled", "status = 'disabled'"),
+        _index_of_few("ix_users_pending", "activated_at IS NULL"),
     )
 
     id: Mapped[int] = mapped_column(Id, primary_key=True)
@@ -126,6 +138,11 @@ class Account(NamedTuple):
     avatar_key: str | None
     avatar_version: int | None
     preferences: str | None
+
+    @property
+    def is_activated(self) -> bool:
+        """Whether the owner has answered the activation mail, if there was one."""
+        return self.activated_at is not None
 
     @property
     def email_verified(self) -> bool:

@@ -4,11 +4,12 @@ Functions that take a `Database` read by themselves; the others are part of the 
 or read.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
+    Row,
     Update,
     delete,
     exists,
@@ -26,7 +27,6 @@ from app.users.models import (
     Account,
     AvatarSource,
     Role,
-    Standing,
     Status,
     User,
     UserProfile,
@@ -34,6 +34,11 @@ from app.users.models import (
 )
 
 _ACCOUNT = with_profile(select(*ACCOUNT_COLUMNS))
+_IS_ACTIVE_ADMIN = (
+    User.role == Role.ADMIN,
+    User.status == Status.ACTIVE,
+    User.activated_at.is_not(None),
+)
 
 
 def find_account(reader: Reader, user_id: int) -> Account | None:
@@ -48,35 +53,10 @@ def find_by_identifier(reader: Reader, who: str) -> Account | None:
     return Account(*row) if row else None
 
 
-def list_accounts(
-    reader: Reader,
-    most: int | None = None,
-    *,
-    search: str | None = None,
-    standing: Standing | None = None,
-    role: Role | None = None,
-) -> list[Account]:
-    """Return the first `most` matching accounts, ordered by id; None means all of them.
-
-    `search` is a part of the username or address, in any case.
-    """
-    statement = _ACCOUNT.order_by(User.id).limit(most)
-    if search is not None:
-        part = search.strip().lower()
-        columns = User.username_key, User.email
-        statement = statement.where(or_(*(c.contains(part, autoescape=True) for c in columns)))
-    if standing is not None:
-        is_disabled = standing is Standing.DISABLED
-        statement = statement.where(
-            User.status == (Status.DISABLED if is_disabled else Status.ACTIVE)
-        )
-    if standing is Standing.ACTIVE:
-        statement = statement.where(User.activated_at.is_not(None))
-    if standing is Standing.PENDING:
-        statement = statement.where(User.activated_at.is_(None))
-    if role is not None:
-        statement = statement.where(User.role == role)
-    return [Account(*row) for row in reader.execute(statement)]
+def list_matching(reader: Reader, most: int | None, *conditions: Any) -> list[Account]:
+    """Return the first `most` accounts that meet all conditions, by id; None means all of them."""
+    rows = reader.execute(_ACCOUNT.where(*conditions).order_by(User.id).limit(most))
+    return [Account(*row) for row in rows]
 
 
 def list_named(reader: Reader, user_ids: Collection[int]) -> dict[int, Account]:
@@ -113,16 +93,25 @@ def is_email_taken(reader: Reader, address: str, *, except_for: int | None = Non
 
 
 def lock_unchanged(session: Session, account: Account) -> bool:
-    """Lock an account until the transaction ends; False if it is not as it was read.
-
-    That is: its status, its session_version, or, as SQLite reuses ids, the account itself differs.
-    """
+    """Lock an account until the transaction ends; False if its sessions may have been ended."""
     # FOR NO KEY UPDATE rather than FOR SHARE: two logins that both re-hash would deadlock.
-    statement = select(User.status, User.session_version, User.created_at)
+    statement = select(User.status, User.session_version)
     locked = statement.where(User.id == account.id).with_for_update(key_share=True)
-    seen = account.status, account.session_version, account.created_at
     row = session.execute(locked).one_or_none()
-    return row is not None and tuple(row) == seen
+    return row is not None and tuple(row) == (account.status, account.session_version)
+
+
+def list_taken(
+    reader: Reader, name_keys: Collection[str], addresses: Collection[str]
+) -> Sequence[Row[str, str, str | None]]:
+    """Return username key, address and pending address of the accounts that use any of these."""
+    uses = or_(
+        User.username_key.in_(name_keys),
+        User.email.in_(addresses),
+        User.pending_email.in_(addresses),
+    )
+    columns = select(User.username_key, User.email, User.pending_email)
+    return reader.execute(columns.where(uses)).all()
 
 
 def replace_hash(session: Session, user_id: int, old_hash: str, new_hash: str) -> None:
@@ -189,15 +178,15 @@ def remove(session: Session, user_id: int) -> None:
     bulk.change(session, delete(User).where(User.id == user_id))
 
 
+def list_active_admins(session: Session) -> list[Account]:
+    """Return every administrator who can sign in."""
+    rows = session.execute(_ACCOUNT.where(*_IS_ACTIVE_ADMIN).order_by(User.id))
+    return [Account(*row) for row in rows]
+
+
 def is_other_admin_active(session: Session, user_id: int) -> bool:
     """Return whether an administrator other than this account can sign in."""
-    return _any(
-        session,
-        User.role == Role.ADMIN,
-        User.status == Status.ACTIVE,
-        User.activated_at.is_not(None),
-        User.id != user_id,
-    )
+    return _any(session, *_IS_ACTIVE_ADMIN, User.id != user_id)
 
 
 def _with_hash(user_id: int, password_hash: str) -> Update:

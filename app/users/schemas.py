@@ -5,23 +5,44 @@ from typing import Any
 
 from marshmallow import Schema, fields, post_dump
 
+from app.core.email_address import MAX_EMAIL_LENGTH
 from app.core.passwords import MAX_PASSWORD_LENGTH, MAX_TYPED_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH
 from app.settings import keys
 from app.users.models import Account, AvatarSource, Role, Status
 from app.web.runtime import runtime
 from app.web.schema import MAX_INPUT_LENGTH, Part, RequestSchema, Timestamp, Word, text
 
-USERNAME_RULE = "2 to 64 characters: A to Z, a to z, 0 to 9, dot, hyphen and underscore"
-PASSWORD_RULE = f"{MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters"
+USERNAME_RULE: dict[str, Any] = {
+    "description": "2 to 64 characters: A to Z, a to z, 0 to 9, dot, hyphen and underscore",
+    "minLength": 2,
+    "maxLength": 64,
+    "pattern": "^[A-Za-z0-9_.-]*$",
+}
+# Letters and digits of any script: all but the rest of ASCII; inside a label there may be a hyphen.
+_SIGNS = r"\u002e\u002f\u003a-\u0040\u005b-\u0060\u007b-\u007f"
+_LETTER, _INNER = rf"[^\u0000-\u002d{_SIGNS}]", rf"[^\u0000-\u002c{_SIGNS}]"
+_LABEL = f"{_LETTER}({_INNER}*{_LETTER})?"
+EMAIL_RULE: dict[str, Any] = {
+    "description": (
+        "1 to 64 of A to Z, a to z, 0 to 9, dot and !#$%&'*+/=?^_`{|}~- in any order, then @ and a "
+        "host name with a dot, in ASCII or as IDNA 2008 allows"
+    ),
+    "maxLength": MAX_EMAIL_LENGTH,
+    "pattern": rf"^[A-Za-z0-9.!#$%&'*+/=?^_`{{|}}~-]{{1,64}}@{_LABEL}(\.{_LABEL})+$",
+}
+PASSWORD_RULE: dict[str, Any] = {
+    "minLength": MIN_PASSWORD_LENGTH,
+    "maxLength": MAX_PASSWORD_LENGTH,
+}
 AVATAR_URL = "relative to /api/v1 if it begins with a slash, else absolute"
 
 
 class NewAccountSchema(RequestSchema):
     """POST /auth/setup and /auth/register."""
 
-    username = text(MAX_INPUT_LENGTH, description=USERNAME_RULE)
-    email = text(MAX_INPUT_LENGTH)
-    password = text(MAX_TYPED_PASSWORD_LENGTH, description=PASSWORD_RULE)
+    username = text(MAX_INPUT_LENGTH, **USERNAME_RULE)
+    email = text(MAX_INPUT_LENGTH, **EMAIL_RULE)
+    password = text(MAX_TYPED_PASSWORD_LENGTH, **PASSWORD_RULE)
 
 
 class AvatarUrl(fields.String):
@@ -108,7 +129,16 @@ class ManagedProfile(ProfileInfo):
     avatar = Part(ManagedAvatar, required=True)
 
 
-class ManagedUser(UserInfo):
-    """An account as administrators see it."""
+class UserSummary(Schema):
+    """Who an account is, for others than its owner."""
 
+    id = fields.Integer(required=True)
+    username = fields.String(required=True)
+    profile = Part(ManagedProfile, required=True)
+
+
+class ManagedUser(UserInfo):
+    """An account as administrators see it; one that is not activated cannot sign in yet."""
+
+    is_activated = fields.Boolean(required=True)
     profile = Part(ManagedProfile, required=True)

@@ -9,11 +9,18 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
-from app.core.access import AccountDisabled
+from app.core.access import (
+    AccountDisabled,
+    AdminRequired,
+    Operator,
+    Principal,
+    TokenInvalid,
+)
 from app.core.client import Client
 from app.core.database import locks
 from app.core.database.database import Reader
-from app.core.passwords import is_acceptable, is_guessable
+from app.core.errors import Unavailable
+from app.core.passwords import is_acceptable, is_guessable, normalized
 from app.core.runtime import Runtime
 from app.core.texts import shortened, typed_id
 from app.mail import service as mail
@@ -26,11 +33,13 @@ from app.users.errors import (
     IdentifierExists,
     PasswordGuessable,
     PasswordInvalid,
+    PasswordLeaked,
     PendingActivation,
     UsernameExists,
     UserNotFound,
 )
-from app.users.models import Account, Status, User
+from app.users.models import Account, Role, Status, User
+from app.web import metrics
 
 log = logging.getLogger(__name__)
 
@@ -39,12 +48,32 @@ def require_acceptable(rt: Runtime, password: str, *names: str) -> None:
     """Check a password that is about to be set on the account with these names.
 
     `names` are its username and e-mail address, as far as they are known.
-    Raises: PasswordInvalid; PasswordGuessable, while `auth_password_blocklist_enabled` is on.
+    Raises: PasswordInvalid; PasswordGuessable, while `auth_password_blocklist_enabled` is on;
+    PasswordLeaked, while `auth_password_breach_check` is not off.
     """
     if not is_acceptable(password):
         raise PasswordInvalid
     if rt.settings.get(keys.PASSWORD_BLOCKLIST_ENABLED) and is_guessable(password, names):
         raise PasswordGuessable
+    if rt.settings.get(keys.PASSWORD_BREACH_CHECK) != "off" and _is_leaked(rt, password):
+        raise PasswordLeaked
+
+
+def _is_leaked(rt: Runtime, password: str) -> bool:
+    """Return whether a list of leaked passwords has it.
+
+    A list that cannot be read has none: nobody may be kept from changing a password.
+    """
+    leaked = rt.passwords.leaked
+    try:
+        is_leaked = leaked.has(normalized(password))
+    except (OSError, ValueError, Unavailable) as error:
+        metrics.LEAK_CHECKS.labels("failed").inc()
+        log.error("the list of leaked passwords cannot be used: %s", error)  # noqa: TRY400
+        return False
+    if leaked.path is not None:
+        metrics.LEAK_CHECKS.labels("leaked" if is_leaked else "clean").inc()
+    return is_leaked
 
 
 def record(
@@ -52,23 +81,64 @@ def record(
     session: Session,
     action: Action,
     account: Account,
-    client: Client | None = None,
+    client: Client,
     details: Mapping[str, object] | None = None,
 ) -> None:
-    """Record in the audit log what the owner of an account did to it, from `client`.
-
-    If `client` is None, an operator did it on the command line.
-    """
+    """Record in the audit log what the owner of an account did to it, from `client`."""
     event = Event(
         action,
         EntityType.USER,
         client,
-        user_id=0 if client is None else account.id,
+        user_id=account.id,
         entity_id=account.id,
         entity_name=account.username,
         details=details,
     )
     audit.record(rt, session, event)
+
+
+def record_by(
+    rt: Runtime,
+    session: Session,
+    by: Operator,
+    action: Action,
+    account: Account | User,
+    details: Mapping[str, object] | None = None,
+) -> None:
+    """Record what an operator did to an account.
+
+    Raises: TokenInvalid, AccountDisabled, AdminRequired, if the operator is not one any more.
+    """
+    about = {"entity_id": account.id, "entity_name": account.username, "details": details}
+    audit.record_by(rt, session, by, action, EntityType.USER, **about)
+
+
+def require_still_admin(session: Session, principal: Principal) -> None:
+    """Refuse an administrator demoted or disabled while the body arrived or a lock was awaited.
+
+    So is one whose sessions were all ended since, say because one was stolen: that changes the
+    account's `session_version`. Raises: TokenInvalid, AccountDisabled, AdminRequired.
+    """
+    account = queries.find_account(session, principal.user_id)
+    if account is None:
+        raise TokenInvalid
+    if account.status != Status.ACTIVE:
+        raise AccountDisabled
+    if account.session_version != principal.account.session_version:
+        raise TokenInvalid
+    if account.role != Role.ADMIN:
+        raise AdminRequired
+
+
+def notify_administrators(rt: Runtime, session: Session, by: Operator, event: str) -> None:
+    """Tell every other active administrator what one has done, once it is committed.
+
+    One stolen session could otherwise shut the others out unseen. `event` is the sentence in the
+    mail.
+    """
+    for account in queries.list_active_admins(session):
+        if account.id != by.user_id:
+            notify_owner(rt, session, account, event)
 
 
 def notify_owner(rt: Runtime, session: Session, account: Account, event: str) -> None:
@@ -177,11 +247,14 @@ def get(reader: Reader, user_id: int) -> Account:
     return account
 
 
-def named(reader: Reader, typed: str) -> Account:
+def named(reader: Reader, typed: str | int) -> Account:
     """Return the account whose id, username or e-mail address an operator typed.
 
-    Digits are an id first, and a username if no account has that id. Raises: UserNotFound.
+    Digits are an id first, and a username if no account has that id; an `int` is only ever an id.
+    Raises: UserNotFound.
     """
+    if isinstance(typed, int):
+        return get(reader, typed)
     user_id = typed_id(typed)
     account = None if user_id is None else queries.find_account(reader, user_id)
     if account is None:
@@ -191,7 +264,7 @@ def named(reader: Reader, typed: str) -> Account:
     return account
 
 
-def lock_named(session: Session, typed: str) -> Account:
+def lock_named(session: Session, typed: str | int) -> Account:
     """Like `named`, with the account locked until the transaction ends."""
     user_id = named(session, typed).id
     queries.lock(session, user_id)

@@ -11,10 +11,11 @@ import os
 import re
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -83,7 +84,7 @@ class Command(click.Command):
         """Run the callback and print what it returns, or why the command failed."""
         as_json = ctx.params.pop("as_json")
         exit_code = 0
-        rt = web_runtime.of(ctx.ensure_object(ScriptInfo).load_app())
+        rt = runtime_of(ctx)
         try:
             if self._requires_instance:
                 folders.require_instance(rt.config.instance)
@@ -97,6 +98,11 @@ class Command(click.Command):
             exit_code = REFUSED_EXIT_CODE
             _print_refusal(refusal_of(rt, error), as_json=as_json)
         ctx.exit(exit_code)
+
+
+def runtime_of(context: click.Context) -> Runtime:
+    """Return the runtime of the application that a command is for."""
+    return web_runtime.of(context.ensure_object(ScriptInfo).load_app())
 
 
 class Commands(AppGroup):
@@ -176,7 +182,23 @@ def sentence(data: Any, name: str, number: int, what: str) -> Output:
 def table(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Format rows in columns under their titles; "" without rows, so that nothing is printed."""
     cells = ([_cell(value) for value in row] for row in rows)
-    return _columns([titles, *cells]) if rows else ""
+    if not rows:
+        return ""
+    head, line, rest = _columns([titles, *cells]).partition("\n")
+    return colored(head, bold=True) + line + rest
+
+
+def colored(text: str, **style: Any) -> str:
+    """Give a text a colour or weight for people; not in pipes, and not against `NO_COLOR`."""
+    is_wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    return click.style(text, **style) if is_wanted and is_terminal else text
+
+
+def progress(what: str) -> None:
+    """Tell who waits at a terminal what takes a while; scripts are told nothing."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        click.echo(f"{what} ...", err=True)
 
 
 def details(fields: Mapping[str, object]) -> str:
@@ -233,10 +255,34 @@ def read_text() -> str:
     return _require_some(sys.stdin.read() if sys.stdin else "")
 
 
+def write_new(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write a file that only its owner may read, and that must not exist yet."""
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.writelines(pieces)
+    except OSError as error:
+        raise click.FileError(str(path), error.strerror) from error
+
+
 def _require_some(text: str) -> str:
     if not text:
-        raise BadRequest("Nothing came on standard input.")
+        raise BadRequest("Standard input was empty.")
     return text
+
+
+yes_option = click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
+
+
+def confirm(question: str, *, is_sure: bool) -> None:
+    """Ask whether to go on, unless `--yes` was given; where nobody can be asked, that is required.
+
+    Raises: click.Abort; click.UsageError without a terminal.
+    """
+    if is_sure:
+        return
+    if not is_at_terminal():
+        raise click.UsageError("There is no terminal to ask at; confirm with --yes.")
+    click.confirm(printable(question), abort=True, err=True)
 
 
 # --- refusals: one line that says what stopped a command, or a check of `flask doctor` ------------
@@ -276,14 +322,14 @@ def _remedy(rt: Runtime, error: SQLAlchemyError, cause: BaseException) -> str:
         return ". Run `flask prepare` first."
     if isinstance(cause, FileGone):
         return (
-            ". See whether its disk is mounted, put the file back, or a backup in its place, or "
-            "correct GATEHOUSE_DATABASE_URL; only for a new installation `flask prepare` makes one."
+            ". Check that its disk is mounted, put the file or a backup back, or correct "
+            "GATEHOUSE_DATABASE_URL; only for a new installation, `flask prepare` creates one."
         )
     if kind_of(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return ". Put a backup in its place, or correct GATEHOUSE_DATABASE_URL."
     if rt.database.is_sqlite:
         return (
-            ". See whether its folder is there, has room and belongs to the user the service runs "
+            ". Check that its folder exists, has room and belongs to the user the service runs "
             "as, or correct GATEHOUSE_DATABASE_URL."
         )
     if isinstance(error, OperationalError) and getattr(cause, "pgcode", None) is None:
@@ -315,7 +361,8 @@ def _print_refusal(refusal: AppError, *, as_json: bool) -> None:
     if as_json:
         _say(json.dumps({"code": refusal.code.value, "msg": refusal.public_message}))
     else:
-        click.echo(f"Error: {printable(refusal.public_message)}", err=True)
+        error = colored("Error:", fg="red")
+        click.echo(f"{error} {printable(refusal.public_message)}", err=True)
 
 
 def _say(text: str) -> None:

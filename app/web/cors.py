@@ -10,7 +10,8 @@ from flask import Flask, Response, request
 
 from app.core import setting_kinds
 from app.core.errors import BadRequest
-from app.web import origin, site
+from app.core.live_settings import LiveSettings
+from app.web import cookies, origin, site
 from app.web.runtime import runtime
 
 ANY = "*"
@@ -56,6 +57,7 @@ ALLOWED_ORIGINS = setting_kinds.text_list(
     "The other origins whose pages may read answers; * alone means any, then without credentials",
     allowed_origin,
     example=("https://app.example",),
+    item_kind="origin",
 )
 ALLOW_CREDENTIALS = setting_kinds.boolean(
     "cors_allow_credentials",
@@ -83,9 +85,24 @@ def is_consistent(origins: tuple[str, ...], *, credentials: bool) -> bool:
     return ANY not in origins or (len(origins) == 1 and not credentials)
 
 
-def _listed() -> tuple[str, ...]:
+def is_refused(settings: LiveSettings) -> bool:
+    """Return whether this request would be refused under these settings."""
+    listed, caller = _listed(settings), origin.calling_origin()
+    return bool(listed) and not _is_own(caller or "") and not {caller, ANY} & set(listed)
+
+
+def may_read(settings: LiveSettings) -> bool:
+    """Return whether the page of another origin that sent this request may read the answer.
+
+    Its cookies, if it sent any, must be allowed as well.
+    """
+    is_listed = bool({origin.calling_origin(), ANY} & set(_listed(settings)))
+    return is_listed and (cookies.access_cookie() is None or settings.get(ALLOW_CREDENTIALS))
+
+
+def _listed(settings: LiveSettings | None = None) -> tuple[str, ...]:
     """Return the origins in force for this request; none if it has no Origin header."""
-    settings = runtime().settings
+    settings = settings or runtime().settings
     if "HTTP_ORIGIN" not in request.environ or not settings.get(ENABLED):
         return ()
     origins: tuple[str, ...] = settings.get(ALLOWED_ORIGINS)

@@ -4,42 +4,82 @@ The check of a session itself belongs to the sessions area and is injected by th
 """
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import wraps
 from typing import Any, Literal
 
 from flask import Flask, current_app, request
+from sqlalchemy.orm import Session
 
+from app.core import setting_kinds
 from app.core.access import (
     AccountDisabled,
+    AdminNetworkRequired,
     AdminRequired,
+    ConfirmationRequired,
+    Operator,
     PasswordChangeRequired,
     Principal,
+    SwitchedOff,
     TokenExpired,
     TokenInvalid,
     TokenMissing,
 )
 from app.core.client import Client
+from app.core.config import Bucket
 from app.core.errors import RateLimited, Unauthenticated
 from app.core.logs import note_caller
 from app.core.runtime import Runtime
 from app.core.tokens import random_fraction
 from app.web import cookies, origin, peer
-from app.web.operation import Access, View, operation_of
+from app.web.operation import Access, Operation, View, operation_of
 from app.web.runtime import runtime
 
 BEARER = "Bearer "
 ADMIN = "admin"
 JITTER_SECONDS = 0.125
 AUTHENTICATOR = "gatehouse_authenticate"
+ADMIN_CHECK = "gatehouse_require_still_admin"
 
+# How recent a confirmation must be where one is asked for whatever the settings say.
+CONFIRMED_WITHIN = timedelta(minutes=15)
+# Whoever sets less could not confirm and then change it back by hand.
+SHORTEST_WINDOW = timedelta(minutes=1)
+CONFIRMATION_MAX_AGE_SECONDS = setting_kinds.number(
+    "auth_confirmation_max_age_secs",
+    "How long after a sign-in or a confirmation dangerous changes are allowed without confirming "
+    "again; 0 asks only where it is always asked, and less than 60 counts as 60",
+    0,
+    unit="seconds",
+    least=0,
+    most=86_400,
+)
+
+# "always", or only if the setting above is not 0.
+Confirmation = Literal["always", "if_set"]
+# What an administrator's request costs besides: a call to another host, or hashing a password.
+Cost = Literal["outgoing", "hash"]
+COST_BUCKETS = {"outgoing": Bucket(10 / 60, 10), "hash": Bucket(30 / 60, 30)}
+
+SESSION_ERRORS = (RateLimited, TokenMissing, TokenExpired, TokenInvalid, AccountDisabled)
+SIGNED_IN_ERRORS = (
+    *origin.SOURCE_ERRORS,
+    *origin.CSRF_ERRORS,
+    *SESSION_ERRORS,
+    PasswordChangeRequired,
+    ConfirmationRequired,
+)
 
 # Resolves an access token to its principal, or raises what is wrong with it.
 Authenticate = Callable[[Runtime, str], Principal]
+# Raises if the principal is no administrator any more, in the transaction of a change.
+AdminCheck = Callable[[Session, Principal], None]
 
 
-def install(app: Flask, authenticate: Authenticate) -> None:
-    """Register the check that the guards use."""
+def install(app: Flask, authenticate: Authenticate, require_still_admin: AdminCheck) -> None:
+    """Register the checks that the guards use."""
     app.extensions[AUTHENTICATOR] = authenticate
+    app.extensions[ADMIN_CHECK] = require_still_admin
 
 
 def presented_token() -> str | None:
@@ -65,13 +105,22 @@ def authenticated() -> Principal:
     return principal
 
 
-def is_signed_in() -> bool:
-    """Return whether this request carries the access token of a live session."""
+def find_principal() -> Principal | None:
+    """Return whose access token of a live session this request carries; None without one."""
     try:
-        authenticated()
+        return authenticated()
     except (Unauthenticated, AccountDisabled):
-        return False
-    return True
+        return None
+
+
+def signed_in(*, confirmation: Confirmation | None = None) -> Principal:
+    """Return the caller of an anonymous route that this request asks more of.
+
+    Raises: what `login_required` answers with, which is SIGNED_IN_ERRORS.
+    """
+    principal = _principal()
+    _require_confirmation(principal, confirmation)
+    return principal
 
 
 def anonymous_route(*, source_check: bool = False) -> Callable[[View], View]:
@@ -93,42 +142,136 @@ def anonymous_route(*, source_check: bool = False) -> Callable[[View], View]:
     return decorate
 
 
-def login_required(*, during_password_change: bool = False) -> Callable[[View], View]:
-    """Require a signed-in caller, who is passed to the view as `principal`."""
-    return _guard("session", during_password_change=during_password_change)
+def login_required(
+    *,
+    during_password_change: bool = False,
+    enabled_by: setting_kinds.Key[bool] | None = None,
+    confirmation: Confirmation | None = None,
+) -> Callable[[View], View]:
+    """Require a signed-in caller, who is passed to the view as `principal`.
 
+    `enabled_by` is the setting that opens the route. `confirmation`: whether that caller must have
+    signed in or confirmed it recently.
+    """
 
-def admin_required() -> Callable[[View], View]:
-    """Like `login_required`, for administrators only; the role is read live."""
-    return _guard("admin")
-
-
-def _guard(access: Access, *, during_password_change: bool = False) -> Callable[[View], View]:
     def decorate(view: View) -> View:
         @wraps(view)
         def guard_and_call(**arguments: Any) -> Any:
-            _take_token("session")
-            if request.method not in origin.SAFE_METHODS and cookies.access_cookie() is not None:
-                origin.check_source_and_token()
-            principal = authenticated()
-            if principal.is_limited_to_password_change and not during_password_change:
-                raise PasswordChangeRequired
-            if access == "admin" and principal.account.role != ADMIN:
-                raise AdminRequired
+            principal = _principal(during_password_change=during_password_change)
+            if enabled_by and not runtime().settings.get(enabled_by):
+                raise SwitchedOff
+            _require_confirmation(principal, confirmation)
             return view(principal=principal, **arguments)
 
-        operation = operation_of(guard_and_call)
-        operation.access = access
-        operation.may_fail_with(
-            RateLimited, TokenMissing, TokenExpired, TokenInvalid, AccountDisabled
-        )
+        operation = _describe(guard_and_call, "session", confirmation)
         if not during_password_change:
             operation.may_fail_with(PasswordChangeRequired)
-        if access == "admin":
-            operation.may_fail_with(AdminRequired)
+        if enabled_by:
+            operation.may_fail_with(SwitchedOff)
         return guard_and_call
 
     return decorate
+
+
+def admin_required(
+    *, cost: Cost | None = None, confirmation: Confirmation | None = None
+) -> Callable[[View], View]:
+    """Require an administrator, who is passed to the view as `by`; the role is read live.
+
+    `cost` limits how often one administrator may call it; `confirmation` is as for
+    `login_required`.
+    """
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def guard_and_call(**arguments: Any) -> Any:
+            return view(by=_operator(cost, confirmation), **arguments)
+
+        return _for_administrators(guard_and_call, confirmation)
+
+    return decorate
+
+
+def admin_may_read(*, cost: Cost | None = None) -> Callable[[View], View]:
+    """Require an administrator for a view that need not know which."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def guard_and_call(**arguments: Any) -> Any:
+            _operator(cost)
+            return view(**arguments)
+
+        return _for_administrators(guard_and_call)
+
+    return decorate
+
+
+def _operator(cost: Cost | None = None, confirmation: Confirmation | None = None) -> Operator:
+    principal = _principal()
+    if principal.account.role != ADMIN:
+        raise AdminRequired
+    networks = runtime().config.admin_networks
+    if networks and not peer.is_within(networks):
+        raise AdminNetworkRequired
+    _take_costly(principal, cost)
+    _require_confirmation(principal, confirmation)
+    check: AdminCheck = current_app.extensions[ADMIN_CHECK]
+    return Operator(principal, peer.client(), check)
+
+
+def _for_administrators(view: View, confirmation: Confirmation | None = None) -> View:
+    operation = _describe(view, "admin", confirmation)
+    operation.may_fail_with(PasswordChangeRequired, AdminRequired, AdminNetworkRequired)
+    return view
+
+
+def _describe(view: View, access: Access, confirmation: Confirmation | None) -> Operation:
+    operation = operation_of(view)
+    operation.access = access
+    operation.may_fail_with(*SESSION_ERRORS)
+    if confirmation:
+        operation.may_fail_with(ConfirmationRequired)
+    return operation
+
+
+def _principal(*, during_password_change: bool = False) -> Principal:
+    _take_token("session")
+    if request.method not in origin.SAFE_METHODS and cookies.access_cookie() is not None:
+        origin.check_source_and_token()
+    principal = authenticated()
+    if principal.is_limited_to_password_change and not during_password_change:
+        raise PasswordChangeRequired
+    return principal
+
+
+def _take_costly(principal: Principal, cost: Cost | None) -> None:
+    rt = runtime()
+    if cost and rt.config.rate_limits:
+        rt.limits.rates.take(f"admin_{cost}", COST_BUCKETS[cost], str(principal.user_id))
+
+
+def confirmation_window(rt: Runtime, kind: Confirmation) -> timedelta | None:
+    """Return how old a confirmation may be; None if none is asked for."""
+    seconds = rt.settings.get(CONFIRMATION_MAX_AGE_SECONDS)
+    if seconds:
+        return max(timedelta(seconds=seconds), SHORTEST_WINDOW)
+    return CONFIRMED_WITHIN if kind == "always" else None
+
+
+def require_confirmation(by: Operator) -> None:
+    """Ask for a recent confirmation, if the settings do, where it depends on what is changed.
+
+    Raises: ConfirmationRequired.
+    """
+    if by.principal:
+        _require_confirmation(by.principal, "if_set")
+
+
+def _require_confirmation(principal: Principal, kind: Confirmation | None) -> None:
+    rt = runtime()
+    window = kind and confirmation_window(rt, kind)
+    if window and rt.clock.now() - principal.confirmed_at > window:
+        raise ConfirmationRequired
 
 
 def minimum_duration(view: View) -> View:

@@ -32,6 +32,9 @@ QUERIES = Counter("db_queries_total", "Statements sent to the database.")
 AUTH_EVENTS = Counter(
     "auth_events_total", "Outcomes of authentication.", ["action", "status", "reason"]
 )
+LEAK_CHECKS = Counter(
+    "password_leak_checks_total", "New passwords looked up in the list of leaked ones.", ["outcome"]
+)
 
 AUTH_PREFIX = "/api/v1/auth/"
 COUNTED_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})

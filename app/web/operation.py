@@ -32,8 +32,9 @@ class Operation:
     `data` is None if an envelope's payload is null, or if a bare response is not JSON. `event` is
     one event of an endless stream. `has_file` means a multipart body with a file. `name` is what
     clients generated from the description call the operation, by default the name of the view.
-    `media_type` is None unless the view makes its answer itself. A conditional operation sends an
-    ETag and may answer 304; one that may be empty may answer 204.
+    `media_type` is None unless the view makes its answer itself; there are several if the caller
+    chooses. A conditional operation sends an ETag and may answer 304; one that may be empty may
+    answer 204.
     """
 
     name: str | None = None
@@ -44,7 +45,7 @@ class Operation:
     data: Payloads = None
     event: Payload | None = None
     status: int = 200
-    media_type: str | None = None
+    media_type: str | tuple[str, ...] | None = None
     is_conditional: bool = False
     may_be_empty: bool = False
     reads_refresh_cookie: bool = False

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from flask import request
 
 from app.core.errors import BadRequest, ErrorCode, Forbidden
+from app.core.live_settings import LiveSettings
 from app.web import cookies, peer, site
 from app.web.runtime import runtime
 
@@ -120,14 +121,15 @@ SOURCE_ERRORS = (
 CSRF_ERRORS = (CsrfCookieMissing, CsrfHeaderMissing, CsrfTokenInvalid)
 
 
-def check_source() -> None:
+def check_source(settings: LiveSettings | None = None) -> None:
     """Refuse a request that another site caused; in strict mode, also one that names no source.
 
-    Raises: one of SOURCE_ERRORS.
+    `settings` are those to judge by, None for those in force. Raises: one of SOURCE_ERRORS.
     """
+    settings = settings or runtime().settings
     if _is_from_browser():
-        _check_browser_source()
-    elif _is_strict():
+        _check_browser_source(settings)
+    elif settings.get(site.STRICT_REQUEST_SOURCE):
         raise RequestSourceMissing
 
 
@@ -140,14 +142,26 @@ def is_source_trusted() -> bool:
     return True
 
 
-def check_source_and_token() -> None:
+def check_source_and_token(settings: LiveSettings | None = None) -> None:
     """Run `check_source` and, for a browser or in strict mode, the double-submit check.
 
     Raises: one of SOURCE_ERRORS or CSRF_ERRORS.
     """
-    check_source()
-    if _is_from_browser() or _is_strict():
+    settings = settings or runtime().settings
+    check_source(settings)
+    if _is_from_browser() or settings.get(site.STRICT_REQUEST_SOURCE):
         _check_token()
+
+
+def calling_origin() -> str | None:
+    """Return the origin of the page that sent this request; None if no page says that it did."""
+    try:
+        if origin := _header("Origin"):
+            return _origin_of(origin)
+        referer = _header("Referer")
+        return _origin_of_referer(referer) if referer else None
+    except SOURCE_ERRORS:
+        return None
 
 
 def own_origin() -> str:
@@ -165,10 +179,6 @@ def own_origin() -> str:
     return f"{scheme}://{host}"
 
 
-def _is_strict() -> bool:
-    return runtime().settings.get(site.STRICT_REQUEST_SOURCE)
-
-
 def _is_from_browser() -> bool:
     """Return whether a header is present that only browsers send; a blank one does not count."""
     return any(
@@ -178,7 +188,7 @@ def _is_from_browser() -> bool:
     )
 
 
-def _check_browser_source() -> None:
+def _check_browser_source(settings: LiveSettings) -> None:
     own = own_origin()
     fetch_site = _header("Sec-Fetch-Site")
     if len(fetch_site) > MAX_FETCH_SITE_LENGTH:
@@ -187,14 +197,14 @@ def _check_browser_source() -> None:
     if fetch_site in {"cross-site", "none"}:
         raise RequestSourceUntrusted
     if origin := _header("Origin"):
-        if not _is_trusted(_origin_of(origin), own):
+        if not _is_trusted(_origin_of(origin), own, settings):
             raise RequestOriginUntrusted
     elif referer := _header("Referer"):
-        if not _is_trusted(_origin_of_referer(referer), own):
+        if not _is_trusted(_origin_of_referer(referer), own, settings):
             raise RequestRefererUntrusted
     elif fetch_site == "same-site":
         raise RequestSourceUntrusted
-    elif fetch_site != "same-origin" and _is_strict():
+    elif fetch_site != "same-origin" and settings.get(site.STRICT_REQUEST_SOURCE):
         raise RequestSourceMissing
 
 
@@ -225,8 +235,8 @@ def _origin_of_referer(header: str) -> str:
     return f"{scheme.lower()}://{authority}"
 
 
-def _is_trusted(origin: str, own: str) -> bool:
-    return origin == own or origin in runtime().settings.get(site.PUBLIC_SITE_URL)
+def _is_trusted(origin: str, own: str, settings: LiveSettings) -> bool:
+    return origin == own or origin in settings.get(site.PUBLIC_SITE_URL)
 
 
 def _check_token() -> None:

@@ -11,6 +11,7 @@ from flask import request
 
 from app.core.addresses import Address, parse_and_unmap
 from app.core.client import Client
+from app.core.config import Network
 from app.web.runtime import runtime
 
 TAKEN_AT = "gatehouse.taken_at"
@@ -67,6 +68,12 @@ def arrived_at() -> datetime:
     # A proxy's clock may be wrong; what it claims is believed only within bounds.
     age = (taken_at - forwarded).total_seconds()
     return forwarded if 0 <= age <= MAX_REQUEST_AGE_SECONDS else taken_at
+
+
+def is_within(networks: tuple[Network, ...]) -> bool:
+    """Return whether the client's address is in one of these networks."""
+    address = _address(client_address() or "")
+    return address is not None and any(address in network for network in networks)
 
 
 def _forwarded(header: str, directive: str) -> str | None:

@@ -11,11 +11,25 @@ import gevent
 from flask import request
 from marshmallow import Schema, ValidationError
 from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.routing import BaseConverter
 
 from app.core.errors import AppError, BadRequest, TooLarge
 from app.core.multipart import BodyUnreadable, MultipartBody
+from app.core.texts import parsed_id
 from app.web.operation import View, operation_of
 from app.web.runtime import runtime
+
+
+class RowId(BaseConverter):
+    """An id in a path, as `<row:id>`; what is none reads as 0, which no row has.
+
+    So an id that cannot exist is answered like one that does not, after the checks that come first.
+    """
+
+    def to_python(self, value: str) -> int:
+        """Return the id, or 0."""
+        return parsed_id(value) or 0
+
 
 JSON_BODY_LIMIT = 1024 * 1024
 PIECE_BYTES = 128 * 1024
@@ -52,7 +66,7 @@ def _members(
             try:
                 members: dict[str, Any] = schema.load(read())
             except ValidationError as error:
-                raise BadRequest(f"invalid {what}: {_all_complaints(error)}") from None
+                raise BadRequest(f"invalid {what}: {all_complaints(error)}") from None
             return view(**members, **arguments)
 
         operation = operation_of(load_and_call)
@@ -120,7 +134,7 @@ def _complaints(messages: Any, *path: str) -> Iterator[str]:
     yield f"{'.'.join(path)}: {str(reason).rstrip('.')}"
 
 
-def _all_complaints(error: ValidationError) -> str:
+def all_complaints(error: ValidationError) -> str:
     """Return at most MAX_COMPLAINTS on one line: a list may have as many as a body has bytes."""
     named = list(islice(_complaints(error.messages), MAX_COMPLAINTS + 1))
     if len(named) > MAX_COMPLAINTS:

@@ -9,6 +9,7 @@ from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate
 from app.core.texts import is_storable
 
 INT64 = 2**63
+MAX_PAGE = 100
 # Maximum length of a name, address, code or token in a request: far more than any has, so that one
 # with the wrong format gets its own error and not that of a malformed body.
 MAX_INPUT_LENGTH = 1024
@@ -24,7 +25,7 @@ class RequestSchema(Schema):
 
 
 class MessageData(Schema):
-    """A sentence for people, the same whatever happened behind it."""
+    """A sentence for people, the same whatever the outcome."""
 
     message = fields.String(required=True)
 
@@ -65,6 +66,25 @@ class StrictBoolean(fields.Boolean):
         return value
 
 
+class Bounded(fields.Integer):
+    """A whole number of a query; one out of bounds counts as the nearest bound."""
+
+    def __init__(self, least: int, most: int, default: int) -> None:
+        super().__init__(load_default=default, validate=validate.Range(least, most))
+        self.least, self.most = least, most
+
+    def _deserialize(self, *arguments: Any, **settings: Any) -> int:
+        number = super()._deserialize(*arguments, **settings)
+        return min(max(number, self.least), self.most)
+
+
+class PageSchema(RequestSchema):
+    """Which part of a list."""
+
+    limit = Bounded(1, MAX_PAGE, MAX_PAGE)
+    offset = Bounded(0, INT64 - 1, 0)
+
+
 class Timestamp(fields.DateTime):
     """A moment, shown as RFC 3339 in UTC."""
 
@@ -99,22 +119,23 @@ class Either(fields.Field[Any]):
 
 
 def text(
-    max_length: int,
-    *,
-    nullable: bool = False,
-    example: str | None = None,
-    description: str | None = None,
+    max_length: int, *, nullable: bool = False, example: str | None = None, **described: Any
 ) -> Text:
     """Return a field for text of at most `max_length` characters; a nullable one may be absent.
 
-    `description` is for the API description: further rules, which are checked later.
+    `described` are members of its JSON Schema, for the API description only: a description, and
+    rules that are checked later, as their breach has an error of its own.
     """
-    length, metadata = validate.Length(max=max_length), example_metadata(example) if example else {}
-    if description:
-        metadata["description"] = description
+    length = validate.Length(max=max_length)
+    metadata = {**(example_metadata(example) if example else {}), **described}
     if nullable:
         return Text(load_default=None, allow_none=True, validate=length, metadata=metadata)
     return Text(required=True, validate=length, metadata=metadata)
+
+
+def force(what: str) -> fields.Boolean:
+    """Return the member `force` of a query; `what` describes what it does."""
+    return fields.Boolean(load_default=False, data_key="force", metadata={"description": what})
 
 
 def example_metadata(example: str | int) -> dict[str, Any]:

@@ -74,14 +74,15 @@ def storable_origin(origin: str) -> str:
 
 PUBLIC_SITE_URL = setting_kinds.text_list(
     "public_site_url",
-    "The origins this site is reached at, in order: links and passkeys use the first one",
+    "The origins at which this site is reached, in order; links and passkeys use the first one",
     site_origin,
     example=("https://files.example",),
+    item_kind="origin",
     in_order=True,
 )
 STRICT_REQUEST_SOURCE = setting_kinds.boolean(
     "auth_strict_request_source",
-    "Whether requests that change something must name their source, even those of scripts",
+    "Whether requests that change something must name their source, even from scripts",
     default=False,
 )
 COOKIE_SECURE = setting_kinds.boolean(
@@ -96,9 +97,12 @@ def link(rt: Runtime, path: str) -> str:
 
 
 def to_page(rt: Runtime, path: str, query: Mapping[str, str]) -> Response:
-    """Redirect a browser to a page of the frontend, with a query."""
+    """Redirect a browser to a page of the frontend; `query` is added to what the path has."""
     if query:
-        path = f"{path}?{urlencode(query, quote_via=quote, safe='')}"
+        page, hash_sign, fragment = path.partition("#")
+        joint = "&" if "?" in page else "?"
+        added = urlencode(query, quote_via=quote, safe="")
+        path = f"{page}{joint}{added}{hash_sign}{fragment}"
     response = Response(status=302, headers={"Location": link(rt, path)})
     # The page must not learn the token in this request's URL from the Referer.
     response.headers["Referrer-Policy"] = "no-referrer"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from bench.lab import Measure
-from bench.scenarios import avatars, growth, logins, requests, streams
+from bench.scenarios import administration, avatars, growth, logins, requests, streams
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,13 @@ SCENARIOS = (
         "growth",
         "me, login without its hash and refresh with 1,000 and with 1,000,000 accounts",
         growth.growth,
+        databases=("postgres",),
+        is_large=True,
+    ),
+    Scenario(
+        "administration",
+        "lists of 1,000,000 accounts and 5,000,000 entries of the audit log",
+        administration.administration,
         databases=("postgres",),
         is_large=True,
     ),

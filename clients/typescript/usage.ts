@@ -111,6 +111,27 @@ export async function leave(): Promise<string | null> {
   return error ? told(error) : null;
 }
 
+export async function teams(keyword: string): Promise<string[]> {
+  const { data } = await api.GET("/api/v1/teams", { params: { query: { keyword, limit: 20 } } });
+  return data?.data.map(({ name, my_role }) => `${name} (${my_role})`) ?? [];
+}
+
+/** Of administrators only: who still waits for the activation. */
+export async function newcomers(): Promise<string[]> {
+  const query = { status: "pending", sort_by: "created_at", sort_order: "asc" } as const;
+  const { data } = await api.GET("/api/v1/admin/users", { params: { query } });
+  return data?.data.items.map(({ username }) => username) ?? [];
+}
+
+/** Of administrators only; returns why an account was left as it is, by id. */
+export async function disable(ids: number[]): Promise<Map<number, string>> {
+  const { data, error } = await api.POST("/api/v1/admin/users/bulk", {
+    body: { ids, action: "disable" },
+  });
+  if (error) throw new Error(told(error));
+  return new Map(data.data.refused.map(({ id, msg }) => [id, msg]));
+}
+
 /** Tells `changed` which folders to list anew; null means all of them. */
 export function listen(changed: (folders: number[] | null) => void): EventSource {
   const stream = new EventSource("/api/v1/auth/events/storage");
@@ -142,4 +163,22 @@ export async function wrong(): Promise<void> {
   told({ code, msg: "", data: null, error: null });
   // @ts-expect-error - a login is never refused for that
   explained("passkey.name_invalid");
+}
+
+/** Set some settings and return others to their defaults; returns what changed, or why nothing did. */
+export async function changeSettings(
+  values: Record<string, string | string[]>,
+  unset: string[],
+): Promise<string[] | string> {
+  const { data, error } = await api.PATCH("/api/v1/admin/config", { body: { values, unset } });
+  if (error) {
+    return error.code === "conflict" ? "you would shut yourself out" : error.msg;
+  }
+  return [...data.data.changed.map((setting) => setting.key), ...data.data.also_changed];
+}
+
+export async function signInsOfToday(timezone: string): Promise<number> {
+  const query = { days: 1, timezone };
+  const { data } = await api.GET("/api/v1/admin/overview", { params: { query } });
+  return data?.data.daily_reports[0]?.sign_ins ?? 0;
 }

@@ -19,7 +19,7 @@ from tests.support.api import Answer
 MAX_VIOLATIONS = 20
 ALARM = Action.USER_REFRESH_TOKEN_REUSE_DETECTED
 # Audited although nothing was changed.
-NO_CHANGES = (Action.USER_MFA_CHALLENGE_FAILED,)
+NO_CHANGES = (Action.USER_MFA_CHALLENGE_FAILED, Action.USER_LOGIN_FAILED)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ CHECKS = {
     "keys",
     "avatars",
     "password hash",
+    "leaked passwords",
     "redis",
     "database",
     "clock",
@@ -105,6 +106,12 @@ def test_healthy_installation_passes_the_strict_examination(line):
 
 
 @pytest.mark.usefixtures("healthy")
+def test_nonsense_from_a_store_is_a_failure_like_any_other(line, rt, monkeypatch):
+    monkeypatch.setattr(rt.redis.client, "info", lambda _section: {})
+    assert "redis_version" in finds(line, "redis", "fail")
+
+
+@pytest.mark.usefixtures("healthy")
 def test_human_text_has_a_line_per_check(line):
     lines = line("doctor").text.splitlines()
     assert len(lines) == len(CHECKS)
@@ -158,7 +165,7 @@ def test_folder_without_room_is_a_failure(make_app, stopwatch, small_disk):
     there = replace(rt, config=replace(rt.config, instance=small_disk))
     finding = machine_checks.instance_folder(there)
     assert finding == fail(
-        f"{small_disk} cannot be written (No space left on device). "
+        f"{small_disk} cannot be written to (No space left on device). "
         "Make room there, or give it to the user the service runs as."
     )
     assert [file.name for file in small_disk.iterdir() if file.is_file()] == ["filler"]
@@ -183,7 +190,7 @@ def test_avatars_that_cannot_be_kept_are_a_failure(line, rt):
 @pytest.mark.usefixtures("healthy")
 def test_avatars_that_cannot_be_drawn_are_a_failure(line, rt, monkeypatch):
     monkeypatch.setattr(render_process, "PROGRAM", "/nowhere")
-    assert "No picture can be drawn" in finds(line, "avatars", "fail")
+    assert "Pictures cannot be rendered" in finds(line, "avatars", "fail")
     assert not list((rt.config.avatar_dir / "staging").iterdir())
 
 
@@ -280,7 +287,7 @@ def test_mails_in_clear_to_another_machine_are_a_warning(line, rt, host):
         use_server(rt, server.port)
         configure(rt, mail_smtp_host=host)
         told = finds(line, "mail", "warn")
-    assert f"Mails go to {host}, port {server.port}, unencrypted" in told
+    assert f"codes, go to {host}, port {server.port}, unencrypted" in told
     assert "flask config set mail_security true" in told
 
 

@@ -46,7 +46,7 @@ def test_new_keys_are_told_in_the_log(new, elsewhere, capfd):
     file = elsewhere / "keys.json"
     assert new("prepare").exit_code == 0
     [told] = capfd.readouterr().err.splitlines()
-    assert f" WARNING app.core.keyring made new keys in {file}" in told
+    assert f" WARNING app.core.keyring created new keys in {file}" in told
     assert (file.stat().st_mode & 0o777, elsewhere.stat().st_mode & 0o777) == (0o600, 0o700)
     made = file.read_bytes()
     assert new("prepare").exit_code == 0

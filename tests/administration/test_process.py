@@ -117,7 +117,7 @@ def test_doctor_has_no_database_replaced_that_is_only_out_of_reach(flask, tmp_pa
     examined = flask("doctor", GATEHOUSE_DATABASE_URL=f"sqlite:///{tmp_path / 'disk' / 'my.db'}")
     [failure] = [line for line in examined.stdout.splitlines() if line.startswith("fail")]
     assert "my.db failed: unable to open database file" in failure
-    assert "See whether its folder is there, has room" in failure
+    assert "Check that its folder exists, has room" in failure
     assert "backup" not in failure
 
 
@@ -128,13 +128,13 @@ def test_doctor_says_that_a_database_file_is_gone_and_makes_none(flask, prepared
     examined = flask("doctor")
     [failure] = [line for line in examined.stdout.splitlines() if line.startswith("fail")]
     assert f"{file} failed: there is no file {file}" in failure
-    assert "put the file back, or a backup in its place" in failure
+    assert "put the file or a backup back" in failure
     assert flask("users", "list").stderr.startswith(
-        f"Error: The database {file} failed: there is no file {file}. See whether its disk is "
+        f"Error: The database {file} failed: there is no file {file}. Check that its disk is "
     )
     assert not file.exists()
     made = flask("prepare")
-    assert f"making a new database, {file}, for keys that are not new: was one lost?" in made.stderr
+    assert f"creating a database, {file}, for keys that are not new: was one lost?" in made.stderr
     assert flask("prepare").stderr == ""
     file.unlink()
     assert flask("prepare", GATEHOUSE_SECRET_KEYS=secret_keys()).stderr == ""

@@ -72,7 +72,7 @@ def test_nothing_on_standard_input_is_no_value(start, there, arguments):
     """The file that was to be piped in may have been missing."""
     closed = {} if there else {"preexec_fn": lambda: os.close(0)}
     with start(*arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **closed) as process:
-        told = "Error: Nothing came on standard input.\n"
+        told = "Error: Standard input was empty.\n"
         assert (process.wait(60), process.stdout.read(), process.stderr.read()) == (1, "", told)
 
 

@@ -11,6 +11,7 @@ from redis import Redis
 
 from app.administration import service
 from app.audit.models import AuditEntry
+from app.core.access import COMMAND_LINE
 from app.core.errors import DatabaseUnavailable
 from app.core.keyring import Keyring
 from app.sessions.models import LoginSession
@@ -104,9 +105,9 @@ def test_rotation_tells_of_keys_that_have_the_right_names_alone(make_app, rt):
 
 def test_rotations_in_two_processes_keep_each_others_keys(rt, make_app, clock):
     other = make_app(secret_keys=()).extensions["gatehouse"]
-    one, two = service.rotate_keys(rt)[0], service.rotate_keys(other)[0]
+    one, two = (service.rotate_keys(each, COMMAND_LINE)["key"] for each in (rt, other))
     known = {key.key_id for key in Keyring(rt.config, clock).keys}
-    assert {one.key_id, two.key_id} < known
+    assert {one["id"], two["id"]} < known
     assert len(known) == 3
 
 
@@ -161,7 +162,9 @@ def test_cleanup_deletes_expired_sessions_only(line, rt, api, user, clock):
     assert line.json("cleanup")["sessions"] == 1
     assert count(rt, LoginSession) == 1
     names = ("sessions", "audit_entries", "mails", "mail_tokens", "teams")
-    nothing = dict.fromkeys((*names, "pending_identities", "avatar_leftovers"), 0)
+    nothing = dict.fromkeys(
+        (*names, "pending_identities", "erased_accounts", "avatar_leftovers"), 0
+    )
     assert line.json("cleanup") == nothing
 
 
@@ -186,7 +189,8 @@ def test_cleanup_deletes_old_mails_and_long_expired_links(line, rt, api, user, c
 def test_keys_rotate_and_waiting_mails_can_still_be_sent(line, rt, api, user, mailbox):
     api.post("/auth/password/reset/request", json={"email": user.email}).ok()
     assert line.json("keys", "rotate")["resealed"] == 1
-    assert mailbox.token(mailbox.only()).startswith("cv_")
+    [mail] = [mail for mail in mailbox.read() if user.email in mail["To"]]
+    assert mailbox.token(mail).startswith("cv_")
 
 
 def test_cleanup_works_in_batches(rt, api, user, clock, monkeypatch):
@@ -204,7 +208,7 @@ def test_audit_log_is_kept_as_long_as_configured(line, rt, api, user, clock):
     api.login(user).ok()
     clock.advance(days=30)
     line("cleanup").text  # noqa: B018
-    assert count(rt, AuditEntry) == 2
+    assert count(rt, AuditEntry, AuditEntry.action != "config_action_execute") == 2
     clock.advance(seconds=1)
     assert ", 2 outdated audit entries," in line("cleanup").text
 
@@ -214,7 +218,7 @@ def test_audit_log_is_kept_for_ever(line, rt, clock, days):
     configure(rt, audit_log_retention_days=days)
     clock.advance(days=5000)
     assert line.json("cleanup")["audit_entries"] == 0
-    assert count(rt, AuditEntry) == 1
+    assert count(rt, AuditEntry, AuditEntry.action == "config_update") == 1
 
 
 def test_one_process_takes_the_turn_per_interval(rt, make_app):

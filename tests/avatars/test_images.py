@@ -17,6 +17,7 @@ from tests.support.images import (
     peak_memory_below,
     photo,
     plain,
+    png_chunk,
     png_of,
     quarters,
     shown,
@@ -282,3 +283,83 @@ def test_a_tiff_of_a_strip_for_each_row_is_drawn(signed_in):
         assert len(image.tag_v2[273]) == 1024
     upload(signed_in, content).ok()
     insist_on(shown(signed_in), UPRIGHT)
+
+
+# --- as browsers show it ------------------------------------------------------------------------
+
+
+def grey_png(depth, key, levels, *chunks, kind=0):
+    """Return a PNG of four equal rows: a pixel for each level, one of which is transparent."""
+    bits = "".join(f"{level:0{depth}b}" for level in levels)
+    row = b"\0" + int(bits, 2).to_bytes(len(bits) // 8, "big")
+    made = png_of(4, 4, zlib.compress(row * 4), depth=depth, kind=kind)
+    ahead = png_chunk(b"tRNS", key) if key else b""
+    return made[:33] + ahead + b"".join(chunks) + made[33:]
+
+
+def middle_row(image):
+    return [image.convert("RGBA").getpixel((64 + 128 * column, 256)) for column in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("depth", "transparent", "levels"),
+    [
+        (2, 1, [0, 1, 2, 3]),
+        (4, 5, [0, 5, 10, 15]),
+        (8, 85, [0, 85, 170, 255]),
+        (16, 0x5500, [0, 0x5500, 0xAA00, 0xFF00]),
+    ],
+)
+def test_the_transparent_grey_of_a_png_is_so_at_every_depth(signed_in, depth, transparent, levels):
+    upload(signed_in, grey_png(depth, struct.pack(">H", transparent), levels)).ok()
+    opaque = [pixel[3] > 127 for pixel in middle_row(shown(signed_in))]
+    assert opaque == [True, False, True, True]
+
+
+def test_the_transparent_colour_of_a_png_of_16_bits_is_so(signed_in):
+    levels = [level for level in (0, 0x1234, 0x8000, 0xFFFF) for _ in range(3)]
+    upload(signed_in, grey_png(16, struct.pack(">3H", *[0x1234] * 3), levels, kind=2)).ok()
+    opaque = [pixel[3] > 127 for pixel in middle_row(shown(signed_in))]
+    assert opaque == [True, False, True, True]
+
+
+def test_an_orientation_in_xmp_turns_nothing(signed_in):
+    xmp = '<rdf:Description tiff:Orientation="3"/>'
+    text = PngImagePlugin.PngInfo()
+    text.add_itxt("XML:com.adobe.xmp", xmp)
+    for content in (
+        encoded(quarters(), pnginfo=text),
+        encoded(quarters(), "WEBP", lossless=True, xmp=xmp.encode()),
+        encoded(quarters(), "JPEG", quality=95, xmp=xmp.encode()),
+    ):
+        upload(signed_in, content).ok()
+        insist_on(shown(signed_in), UPRIGHT)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "also", "seen"),
+    [
+        (1.0, [], 188),
+        (1 / 2.2, [], 128),
+        (1.0, [png_chunk(b"sRGB", b"\0")], 128),
+        (0.0, [], 128),
+    ],
+)
+def test_the_gamma_of_a_png_is_applied(signed_in, gamma, also, seen):
+    named = png_chunk(b"gAMA", struct.pack(">I", round(gamma * 100_000)))
+    upload(signed_in, grey_png(8, None, [0, 128, 128, 255], named, *also)).ok()
+    row = middle_row(shown(signed_in))
+    for pixel, grey in zip(row, (0, seen, seen, 255), strict=True):
+        assert is_near(pixel, (grey, grey, grey, 255), 3)
+
+
+def test_what_the_first_frame_of_a_gif_leaves_uncovered_is_transparent(signed_in):
+    whole = bytearray(plain(RED, (64, 64), "GIF"))
+    frame = whole.index(b",", 13)
+    assert struct.unpack("<4H", whole[frame + 1 : frame + 9]) == (0, 0, 64, 64)
+    whole[6:10] = struct.pack("<2H", 128, 128)
+    whole[frame + 1 : frame + 5] = struct.pack("<2H", 64, 64)
+    upload(signed_in, bytes(whole)).ok()
+    image = shown(signed_in).convert("RGBA")
+    assert [image.getpixel(point)[3] for point in CORNERS.values()] == [0, 0, 0, 255]
+    assert is_near(image.getpixel(CORNERS["bottom right"])[:3], RED)

@@ -14,6 +14,7 @@ from PIL import Image
 from app.administration import accounts
 from app.avatars import files, render_process, service, upkeep
 from app.avatars.errors import AvatarNotFound
+from app.core.access import COMMAND_LINE
 from app.users import queries
 from app.users.models import UserProfile
 from tests.support import images
@@ -215,7 +216,7 @@ def test_a_cleanup_beside_uploads_takes_nothing_that_is_needed(
 def test_an_upload_of_an_account_that_is_deleted_meanwhile_leaves_nothing(
     rt, signed_in, user, folder, staged
 ):
-    answer = slow_upload(signed_in, lambda: accounts.delete(rt, str(user.id)))
+    answer = slow_upload(signed_in, lambda: accounts.delete(rt, COMMAND_LINE, str(user.id)))
     answer.fails(401, "auth.token_invalid")
     assert staged() == []
     assert not (folder / "user" / str(user.id)).exists()

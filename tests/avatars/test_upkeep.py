@@ -10,6 +10,7 @@ from app.administration import accounts, service, teams
 from app.administration.doctor import examine
 from app.administration.machine_checks import Level
 from app.avatars import files, upkeep
+from app.core.access import COMMAND_LINE
 from app.teams.models import Team
 from tests.support.factories import count, make_user
 from tests.support.images import BLUE, RED, plain, shown, upload
@@ -137,8 +138,8 @@ def test_cleanup_of_an_installation_without_avatars_does_nothing(rt, folder):
 
 def test_a_folder_that_cannot_be_read_does_not_end_housekeeping(rt, folder, user, clock):
     """Nor does it keep the tables from being cleaned up."""
-    teams.create(rt, "Crew", user.username)
-    teams.archive(rt, "Crew")
+    teams.create(rt, COMMAND_LINE, "Crew", user.username)
+    teams.archive(rt, COMMAND_LINE, "Crew")
     clock.advance(days=8)
     folder.mkdir(parents=True)
     (folder / "staging").write_text("no folder")
@@ -148,10 +149,10 @@ def test_a_folder_that_cannot_be_read_does_not_end_housekeeping(rt, folder, user
 
 def test_a_deleted_account_takes_its_files_along(rt, signed_in, user, folder):
     upload(signed_in, plain()).ok()
-    accounts.delete(rt, str(user.id))
+    accounts.delete(rt, COMMAND_LINE, str(user.id))
     assert not (folder / "user" / str(user.id)).exists()
     other = make_user(rt)
-    accounts.delete(rt, str(other.id))  # one that never had any
+    accounts.delete(rt, COMMAND_LINE, str(other.id))  # one that never had any
 
 
 def test_an_upload_whose_files_cannot_be_removed_stays_published(rt, signed_in, user, folder):
@@ -166,7 +167,7 @@ def test_doctor_looks_at_the_folder(rt, folder, staged):
     finding = examine(rt)["avatars"]
     assert (finding.level, finding.message) == (
         Level.OK,
-        f"In {folder}; pictures can be drawn.",
+        f"In {folder}; pictures can be rendered.",
     )
     assert staged() == []
     shutil.rmtree(folder)

@@ -6,11 +6,11 @@ from functools import partial
 
 import pytest
 
-from app.administration import accounts
+from app.administration import accounts, credentials
 from app.contact_verification import service
 from app.contact_verification.errors import NoPendingChange
 from app.contact_verification.models import ContactToken
-from app.core.access import AccountDisabled, TokenInvalid
+from app.core.access import COMMAND_LINE, AccountDisabled, TokenInvalid
 from app.core.client import Client
 from app.core.database.database import Database
 from app.core.limits import RateLimits
@@ -395,15 +395,21 @@ def signed_in_client(app, user):
 # --- what happens meanwhile --------------------------------------------------------------------
 
 MEANWHILE = {
-    "all sessions revoked": (lambda rt, user, _: accounts.revoke_sessions(rt, user), TokenInvalid),
-    "own session revoked": (
-        lambda rt, _, session_id: revocation.revoke_any(rt, session_id),
+    "all sessions revoked": (
+        lambda rt, user, _: accounts.revoke_sessions(rt, COMMAND_LINE, user),
         TokenInvalid,
     ),
-    "password set": (lambda rt, user, _: accounts.set_password(rt, user, "x" * 8), TokenInvalid),
-    "deleted": (lambda rt, user, _: accounts.delete(rt, user), TokenInvalid),
+    "own session revoked": (
+        lambda rt, _, session_id: revocation.revoke_any(rt, COMMAND_LINE, session_id),
+        TokenInvalid,
+    ),
+    "password set": (
+        lambda rt, user, _: accounts.set_password(rt, COMMAND_LINE, user, "x" * 8),
+        TokenInvalid,
+    ),
+    "deleted": (lambda rt, user, _: accounts.delete(rt, COMMAND_LINE, user), TokenInvalid),
     "disabled": (
-        lambda rt, user, _: accounts.set_status(rt, user, Status.DISABLED),
+        lambda rt, user, _: accounts.update(rt, COMMAND_LINE, user, status=Status.DISABLED),
         AccountDisabled,
     ),
 }
@@ -423,7 +429,7 @@ def test_a_request_overtaken_by_an_operator_is_refused(rt, signed_in, user, mail
     act(rt, user.username, stale.session_id)
     with pytest.raises(error):
         late(rt, stale, client=Client())
-    assert mailbox.read() == []
+    assert {mail["Subject"] for mail in mailbox.read()} <= {"Gatehouse: security notice"}
     assert column_of(rt, user, "pending_email") != NEW
 
 
@@ -522,21 +528,21 @@ def loses_this_session(rt, session, user):
 
 def loses_this_session_to_an_operator(rt, session, user):
     [stolen] = session.get("/auth/sessions").ok()
-    revocation.revoke_any(rt, stolen["id"])
+    revocation.revoke_any(rt, COMMAND_LINE, stolen["id"])
 
 
 def loses_its_sessions(rt, session, user):
-    accounts.revoke_sessions(rt, user.username)
+    accounts.revoke_sessions(rt, COMMAND_LINE, user.username)
 
 
 def is_disabled_for_a_while(rt, session, user):
     for status in (Status.DISABLED, Status.ACTIVE):
-        accounts.set_status(rt, user.username, status)
+        accounts.update(rt, COMMAND_LINE, user.username, status=status)
 
 
 def loses_its_factors(rt, session, user):
     give_totp(rt, user)
-    accounts.reset_mfa(rt, user.username)
+    credentials.reset_mfa(rt, COMMAND_LINE, user.username)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from app.administration import accounts
 from app.contact_verification.models import ContactToken, Purpose
+from app.core.access import COMMAND_LINE
 from app.users.models import Status
 from tests.support.api import ApiClient
 from tests.support.factories import (
@@ -285,7 +286,7 @@ def test_a_session_that_changes_its_address_goes_to_the_security_page(rt, signed
 ENDED = {
     "logged out": lambda api, rt, user: api.twin().post("/auth/logout"),
     "expired": lambda api, rt, user: rt.clock.advance(hours=1),
-    "revoked": lambda api, rt, user: accounts.revoke_sessions(rt, user.username),
+    "revoked": lambda api, rt, user: accounts.revoke_sessions(rt, COMMAND_LINE, user.username),
     "disabled": lambda api, rt, user: change_user(rt, user, status="disabled"),
     "deleted": lambda api, rt, user: delete_user(rt, user),
     "garbage": lambda api, rt, user: api.set_cookie("service_access", "garbage"),
@@ -364,7 +365,7 @@ def test_a_click_and_the_accounts_end_do_not_break_each_other(app, rt):
         token = issue_token(rt, user, Purpose.REGISTER_ACTIVATION)
         answers = run_concurrently(
             [partial(follow, ApiClient(app), token) for _ in range(4)]
-            + [partial(accounts.delete, rt, user.username)]
+            + [partial(accounts.delete, rt, COMMAND_LINE, user.username)]
         )
         assert {answer.status for answer in answers[:4]} == {302}
 
@@ -376,7 +377,7 @@ def test_a_click_and_a_disabling_at_once(app, rt):
         [answer, _] = run_concurrently(
             [
                 partial(follow, ApiClient(app), token),
-                partial(accounts.set_status, rt, user.username, Status.DISABLED),
+                partial(accounts.update, rt, COMMAND_LINE, user.username, status=Status.DISABLED),
             ]
         )
         is_activated = column_of(rt, user, "activated_at") is not None

@@ -1,10 +1,12 @@
 """Who may call what: every route, without knowing what it does."""
 
+import ipaddress
+
 import pytest
 
 from app.web.operation import operation_of
 from tests.contract.routes import DURING_PASSWORD_CHANGE, PUBLIC, routes
-from tests.support.factories import change_user, make_user
+from tests.support.factories import bearer_of, change_user, make_user
 
 REFRESH = ("POST", "/api/v1/auth/refresh")
 
@@ -17,7 +19,7 @@ def test_every_route_of_the_api_declares_its_access(app):
     silent = [
         route.name
         for route in routes(app)
-        if route.rule.startswith("/api/v1/auth")
+        if route.rule.startswith(("/api/v1/auth", "/api/v1/admin"))
         and operation_of(app.view_functions[route.endpoint]).access is None
     ]
     assert silent == []
@@ -74,11 +76,83 @@ def test_a_disabled_account_is_told_so_everywhere(app, rt, api, user):
         api.call(route.method, route.path(), {}).fails(403, "auth.account_disabled")
 
 
-def test_administrators_routes_refuse_everybody_else(app, rt, api, user):
-    api.login(user).ok()
+# --- administration: what each kind of caller is told, whatever is asked -------------------------
+
+
+@pytest.fixture
+def boss(browser, admin):
+    browser.login(admin).ok()
+    return browser
+
+
+def of_administrators(app, *, only_changes=False):
+    """Yield the routes of administrators."""
     for route in guarded(app):
-        if operation_of(app.view_functions[route.endpoint]).access == "admin":
-            api.call(route.method, route.path(), {}).fails(403, "auth.admin_required")
+        is_theirs = operation_of(app.view_functions[route.endpoint]).access == "admin"
+        if is_theirs and not (only_changes and route.method == "GET"):
+            yield route
+
+
+def all_fail(app, client, status, code, *, only_changes=False, **options):
+    for route in of_administrators(app, only_changes=only_changes):
+        # An id that nobody has, and no body: who may not ask is told nothing of either.
+        answer = client.call(route.method, route.path(id="4711"), **options)
+        answer.fails(status, code)
+
+
+@pytest.mark.parametrize("kind", ["cookie", "bearer"])
+@pytest.mark.parametrize(
+    ("columns", "code"),
+    [
+        ({"role": "user"}, "auth.admin_required"),
+        ({"status": "disabled"}, "auth.account_disabled"),
+    ],
+)
+def test_an_administrator_who_is_none_any_more(app, rt, boss, admin, columns, code, kind):
+    make_user(rt, role="admin")
+    change_user(rt, admin, **columns)
+    all_fail(app, boss if kind == "cookie" else boss.bearer(), 403, code)
+
+
+def test_an_administrator_who_must_change_the_password(app, rt, browser, admin):
+    change_user(rt, admin, must_change_password=True)
+    browser.login(admin).ok()
+    all_fail(app, browser, 403, "auth.password_change_required")
+
+
+def test_an_ordinary_user_and_a_stranger(app, api, browser, user):
+    all_fail(app, api, 401, "auth.token_missing")
+    browser.login(user).ok()
+    all_fail(app, browser, 403, "auth.admin_required")
+
+
+def test_a_page_of_another_site(app, boss):
+    foreign = {"Origin": "https://evil.example"}
+    code = "auth.request_origin_untrusted"
+    all_fail(app, boss, 403, code, only_changes=True, headers=foreign)
+
+
+def test_a_page_without_the_token_against_forgery(app, boss):
+    without = {"X-CSRF-Token": None}
+    all_fail(app, boss, 403, "auth.csrf_header_missing", only_changes=True, headers=without)
+    wrong = {"X-CSRF-Token": "x" * 43}
+    all_fail(app, boss, 403, "auth.csrf_token_invalid", only_changes=True, headers=wrong)
+
+
+def test_a_bearer_needs_neither_source_nor_token(app, boss):
+    bearer = boss.bearer()
+    foreign = {"Origin": "https://evil.example"}
+    for route in of_administrators(app):
+        if "<row:id>" in route.rule:
+            answer = bearer.call(route.method, route.path(id="4711"), headers=foreign)
+            assert answer.code in {"not_found", "bad_request"}, answer
+
+
+def test_administration_is_open_to_named_networks_only(make_app, rt, admin):
+    app = make_app(admin_networks=(ipaddress.ip_network("192.0.2.0/24"),))
+    outside = bearer_of(rt, app, admin)
+    all_fail(app, outside, 403, "forbidden")
+    outside.get("/admin/users", address="192.0.2.7").ok()
 
 
 @pytest.mark.parametrize("prefix", ["bearer ", "BEARER ", "Bearer", "Token ", "Basic "])

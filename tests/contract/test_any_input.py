@@ -3,7 +3,7 @@
 import ipaddress
 import json
 from functools import cache
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 from hypothesis import assume, given, settings
@@ -75,6 +75,31 @@ def test_any_body_and_path_get_an_enveloped_answer(app, rt, admin, anonymous):
         answer = client.call(route.method, path, body, described=path == route.path())
         # Here is no SMTP server, and codes by mail are asked for before anything else is.
         assert answer.status < 500 or answer.code == "mail.not_configured", answer
+
+    check()
+
+
+QUERY_VALUES = st.one_of(TEXTS.filter(lambda text: len(text) < 1000), NUMBERS.map(str))
+
+
+def test_any_query_gets_an_enveloped_answer(app, rt, admin):
+    read = [
+        (route, query)
+        for route in routes(app)
+        if route.rule.startswith("/api/v1/admin")
+        and (query := operation_of(app.view_functions[route.endpoint]).query)
+    ]
+    boss = factories.bearer_of(rt, app, admin)
+
+    @ONE_RUN
+    @given(st.data())
+    def check(data):
+        route, query = data.draw(st.sampled_from(read), label="route")
+        names = [field.data_key or name for name, field in query().fields.items()]
+        chosen = data.draw(st.dictionaries(st.sampled_from(names), QUERY_VALUES, max_size=4))
+        text = {name: value.encode("utf-8", "surrogatepass") for name, value in chosen.items()}
+        answer = boss.call(route.method, f"{route.path()}?{urlencode(text)}", described=False)
+        assert answer.status < 500, answer
 
     check()
 

@@ -3,6 +3,7 @@
 import socket
 from contextlib import closing
 from unittest.mock import Mock
+from urllib.parse import quote
 
 import psycopg2
 import pytest
@@ -41,6 +42,19 @@ def test_the_url_has_the_last_word(database_url, redis_url, tmp_path):
     assert asked["connect_timeout"] == "5"
 
 
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    "form", ["{host}/{name}", "/{name}?host={host}", "%2Fnowhere,{host}/{name}"]
+)
+def test_each_form_of_the_url_reaches_it(database_url, redis_url, tmp_path, form):
+    known = sa.make_url(database_url)
+    host = quote(str(known.query["host"]), safe="")
+    url = f"postgresql://{known.username}@{form.format(host=host, name=known.database)}"
+    rt = create_app(servers.cheap_config(tmp_path, url, redis_url)).extensions["gatehouse"]
+    with closing(rt):
+        assert parameters(rt)["dbname"] == known.database
+
+
 @pytest.mark.parametrize(
     ("host", "expected"),
     [
@@ -69,4 +83,13 @@ def test_a_host_that_is_not_found_is_a_database_that_does_not_answer(monkeypatch
     engine = sa.create_engine("postgresql+psycopg2://u@db.example/files")
     postgres.install(engine)
     with pytest.raises(sa.exc.OperationalError, match=r"db\.example was not found"):
+        engine.connect()
+
+
+def test_a_server_that_refuses_in_another_encoding_is_one_that_does_not_answer(monkeypatch):
+    refusal = UnicodeDecodeError("utf-8", b"\xfcber", 0, 1, "invalid start byte")
+    engine = sa.create_engine("postgresql+psycopg2://u@/files")
+    monkeypatch.setattr(engine.dialect, "connect", Mock(side_effect=refusal))
+    postgres.install(engine)
+    with pytest.raises(sa.exc.OperationalError, match="not in UTF-8"):
         engine.connect()

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 from redis.exceptions import ConnectionError as Lost
-from redis.exceptions import OutOfMemoryError
+from redis.exceptions import InvalidResponse, OutOfMemoryError
 
 from app.core.redis import (
     FAILURE_TTL_SECONDS,
@@ -12,6 +12,7 @@ from app.core.redis import (
     RETRY_SECONDS,
     Breaker,
     RedisAway,
+    connect,
 )
 from tests.support.clock import FakeClock
 
@@ -90,3 +91,10 @@ def test_the_log_tells_once_why_it_fails_and_when_it_answers(clock, caplog):
         for _ in range(2):
             breaker.call(lambda _: "asked")
         assert caplog.messages[1:] == ["Redis answers again"]
+
+
+def test_an_answer_that_is_no_text_is_a_failure_of_redis(redis_url):
+    with connect(redis_url) as client:
+        client.set("key", b"\xff")
+        with pytest.raises(InvalidResponse):
+            client.get("key")

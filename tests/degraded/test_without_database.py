@@ -152,12 +152,12 @@ def test_settings_that_cannot_be_read_are_told_once_and_so_is_their_return(
             clock.advance(seconds=1)
             rt.settings.renew()
         *reasons, end = [record.getMessage() for record in caplog.records]
-        beginning = "settings stay as they were read last: the database does not answer: "
+        beginning = "keeping the settings last read: the database does not answer: "
         assert reasons
         assert len(reasons) == len(set(reasons)) <= 2  # the cut, and why there is no other
         assert all(reason.startswith(beginning) for reason in reasons)
         assert "unable to open" in reasons[-1] or "not currently accepting" in reasons[-1]
-        assert end == "settings are read as they are: the database answers again"
+        assert end == "settings are current again: the database answers"
 
 
 @pytest.fixture

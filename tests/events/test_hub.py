@@ -16,6 +16,7 @@ from sqlalchemy.exc import OperationalError
 
 from app.administration import accounts, teams
 from app.core import redis as redis_client
+from app.core.access import COMMAND_LINE
 from app.core.client import Client
 from app.core.errors import DatabaseUnavailable
 from app.events import streams
@@ -130,7 +131,7 @@ def test_streams_with_the_same_events_share_the_bytes(rt, hub, watch):
 
 def test_a_team_event_reaches_the_members_of_this_moment(rt, hub, watch, user):
     member, stranger = make_user(rt), make_user(rt, role="admin")
-    team = teams.create(rt, "Crew", user.username)
+    team = teams.create(rt, COMMAND_LINE, "Crew", user.username)
     owners, members, strangers = watch(user), watch(member), watch(stranger)
 
     def tell(number):
@@ -138,11 +139,11 @@ def test_a_team_event_reaches_the_members_of_this_moment(rt, hub, watch, user):
         return [queued(stream) for stream in (owners, members, strangers)]
 
     assert tell(1) == [[1], [], []]
-    teams.add_member(rt, "Crew", member.username, TeamRole.MEMBER)
+    teams.add_member(rt, COMMAND_LINE, "Crew", member.username, TeamRole.MEMBER)
     assert tell(2) == [[2], [2], []]
-    teams.remove_member(rt, "Crew", member.username)
+    teams.remove_member(rt, COMMAND_LINE, "Crew", member.username)
     assert tell(3) == [[3], [], []]
-    teams.archive(rt, "Crew")
+    teams.archive(rt, COMMAND_LINE, "Crew")
     assert tell(4) == [[], [], []]
     hub.deliver([about(5, Audience(team_id=999), rt), about(6, EVERYBODY, rt)])
     assert queued(members) == [6]
@@ -150,9 +151,9 @@ def test_a_team_event_reaches_the_members_of_this_moment(rt, hub, watch, user):
 
 def test_teams_of_one_batch_are_looked_up_together(rt, hub, watch, user, monkeypatch):
     other = make_user(rt)
-    one = teams.create(rt, "One", user.username).id
-    two = teams.create(rt, "Two", other.username).id
-    teams.add_member(rt, "Two", user.username, TeamRole.ADMIN)
+    one = teams.create(rt, COMMAND_LINE, "One", user.username).id
+    two = teams.create(rt, COMMAND_LINE, "Two", other.username).id
+    teams.add_member(rt, COMMAND_LINE, "Two", user.username, TeamRole.ADMIN)
     mine, theirs = watch(user), watch(other)
     asked = []
     real = rt.database.reading
@@ -196,7 +197,7 @@ def test_what_is_malformed_or_too_long_is_skipped_and_counted(rt, hub, watch, us
 
 
 def disable(rt, user):
-    accounts.set_status(rt, user.username, Status.DISABLED)
+    accounts.update(rt, COMMAND_LINE, user.username, status=Status.DISABLED)
 
 
 def force_change(rt, user):
@@ -204,11 +205,11 @@ def force_change(rt, user):
 
 
 def delete(rt, user):
-    accounts.delete(rt, user.username)
+    accounts.delete(rt, COMMAND_LINE, user.username)
 
 
 def revoke(rt, user):
-    accounts.revoke_sessions(rt, user.username)
+    accounts.revoke_sessions(rt, COMMAND_LINE, user.username)
 
 
 def expire(rt, user):
@@ -515,7 +516,7 @@ def test_a_database_that_goes_and_comes_back_is_two_lines_of_the_log(
             clock.advance(seconds=1)
             tick(hub)
         told = [record.getMessage() for record in caplog.records]
-        assert [line.partition(":")[0] for line in told] == ["events wait, and streams go on"]
+        assert [line.partition(":")[0] for line in told] == ["events are held back"]
         assert ": the database does not answer: DatabaseUnavailable: " in told[0]
         monkeypatch.undo()
         for _ in range(5):
@@ -523,7 +524,7 @@ def test_a_database_that_goes_and_comes_back_is_two_lines_of_the_log(
             tick(hub)
         assert [record.getMessage() for record in caplog.records] == [
             *told,
-            "events go on: the database answers again",
+            "events are delivered again: the database answers",
         ]
 
 

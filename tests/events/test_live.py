@@ -13,6 +13,7 @@ from redis import Redis
 from sqlalchemy import text
 
 from app.administration import teams
+from app.core.access import COMMAND_LINE
 from app.core.redis import EVENTS_CHANNEL
 from app.events import messages
 from app.events.hub import TICK_SECONDS
@@ -111,12 +112,12 @@ def test_a_member_removed_on_one_instance_hears_nothing_more_on_the_other(
     live, second, four, user, root, sign_in, watch
 ):
     _, streams = four
-    team = teams.create(live.rt, "Crew", root.username)
+    team = teams.create(live.rt, COMMAND_LINE, "Crew", root.username)
     audience = Audience(team_id=team.id)
     owner = watch(sign_in(root))
-    teams.add_member(live.rt, "Crew", user.username, TeamRole.MEMBER)
+    teams.add_member(live.rt, COMMAND_LINE, "Crew", user.username, TeamRole.MEMBER)
     publish(live.rt, audience, 1)
-    teams.remove_member(second.rt, "Crew", user.username)
+    teams.remove_member(second.rt, COMMAND_LINE, "Crew", user.username)
     # What is published before the removal may be looked at after it.
     publish(live.rt, EVERYBODY, 2)
     for stream in streams:

@@ -238,6 +238,26 @@ def test_a_refusal_of_the_provider_ends_the_sign_in(rt, api, jane, fake):
     fails(come_back(api, fake.sign_in(started.url)), REFUSED)
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        ("invalid_scope", "invalid_scope"),
+        ("access_denied", "access_denied"),
+        ("in\r\nva\x1blid\u202e", "in va lid"),
+        ("x" * 300, "x" * 100),
+    ],
+)
+def test_why_a_provider_sends_somebody_back_is_logged(api, jane, caplog, error, told):
+    logging.getLogger().addHandler(caplog.handler)
+    caplog.set_level(logging.WARNING)
+    sent = {"state": start(api).state, "error": error, "error_description": "of Jane"}
+    fails(come_back(api, sent), REFUSED)
+    logging.getLogger().removeHandler(caplog.handler)
+    lines = [record.getMessage() for record in caplog.records]
+    assert f"external provider corp (oidc): the callback says: {told}" in lines
+    assert "of Jane" not in caplog.text
+
+
 def test_an_error_beside_a_code_is_an_error(api, jane, fake):
     parameters = fake.sign_in(start(api).url)
     fails(come_back(api, parameters | {"error": ""}), REFUSED)
@@ -348,7 +368,7 @@ def _another(rt, fake, clock):
     return add_provider(rt, fake).key
 
 
-def test_another_provider_that_got_its_id_is_not_taken_for_it(rt, api, user, fake, corp, clock):
+def test_a_provider_that_was_made_anew_is_another(rt, api, user, fake, corp, clock):
     parameters = fake.sign_in(start(api).url)
     delete_provider(rt, corp)
     clock.advance(seconds=1)
@@ -568,11 +588,14 @@ def test_what_a_provider_fails_at_is_counted_by_provider(api, jane, corp, fake):
 
     before = counted()
     come_back(api, {"error": "access_denied"})
+    come_back(api, {"state": start(api).state, "error": "access_denied"})
     signs_in(come_back(api, fake.sign_in(start(api).url)))
     assert counted() == before
     fake.claims["aud"] = "other"
     fails(come_back(api, fake.sign_in(start(api).url)), REFUSED)
     assert counted() == before + 1
+    come_back(api, {"state": start(api).state, "error": "invalid_scope"})
+    assert counted() == before + 2
 
 
 def test_a_database_that_fails_is_told_in_one_line(api, jane, fake, caplog, monkeypatch):

@@ -17,6 +17,7 @@ from tests.support.external import (
     links,
     signs_in,
     start,
+    told,
 )
 from tests.support.factories import configure, count, make_user
 from tests.support.oidc_provider import OidcProvider, parameters
@@ -112,3 +113,15 @@ def test_the_command_line_tests_it(line, certified, certified_provider):
     assert result["issuer"] == certified_provider.issuer
     assert result["jwks_key_count"] >= 1
     assert all(check["success"] for check in result["checks"])
+
+
+def test_linking_while_signed_in_and_confirming(rt, signed_in, user, certified, certified_provider):
+    answer = come_back(signed_in, brought_back(signed_in, certified_provider, intent="link"))
+    assert told(answer, "/") == {"external_auth": "linked"}
+    assert [(row.user_id, row.subject) for row in links(rt)] == [(user.id, "alice")]
+    for name, expected in (
+        ("alice", {"external_auth": "confirmed"}),
+        ("bob", {"external_auth": "error", "code": "auth.session_user_mismatch"}),
+    ):
+        back = brought_back(signed_in, certified_provider, name, intent="confirm")
+        assert told(come_back(signed_in, back), "/") == expected

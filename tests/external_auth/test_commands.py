@@ -16,6 +16,7 @@ from tests.support.external import (
     asks_for_address,
     change_provider,
     delete_provider,
+    fails,
     link,
     links,
     sign_in,
@@ -106,7 +107,7 @@ def test_a_complaint_names_the_option_where_the_field_is_called_otherwise(line):
 
 def test_an_update_without_a_change_says_so(line, run):
     run(*HUB)
-    assert "github/hub is as it was" in line("external-auth", "update", "hub").text
+    assert "github/hub is unchanged" in line("external-auth", "update", "hub").text
 
 
 def test_a_misspelt_provider_is_told_which_may_be_meant(run, refused):
@@ -131,6 +132,7 @@ def test_a_provider_with_everything_left_out(rt, run):
         "client_id": "id",
         "client_secret": None,
         "client_secret_configured": False,
+        "token_auth": "auto",
         "scopes": "openid profile email",
         "enabled": True,
         "auto_provision_enabled": False,
@@ -206,6 +208,60 @@ def test_dedicated_kinds_refuse_addresses(refused, kind, option):
 @pytest.mark.parametrize("option", URLS)
 def test_openid_connect_refuses_manual_endpoints(refused, option):
     refused("bad_request", *OIDC, *ISSUER, option, "https://id.example.com/x")
+
+
+def test_how_the_secret_is_sent_can_be_chosen(run, line, refused):
+    assert run(*OIDC, *ISSUER, "--token-auth", "post")["token_auth"] == "post"
+    assert run("update", "corp", "--name", "x")["token_auth"] == "post"
+    assert run("update", "corp", "--token-auth", "auto")["token_auth"] == "auto"
+    assert run(*GENERIC, *ENDPOINTS, "--token-auth", "basic")["token_auth"] == "basic"
+    assert line("external-auth", "update", "corp", "--token-auth", "jwt").exit_code == 2
+    assert "token_auth" in refused("bad_request", *HUB, "--token-auth", "basic")
+    assert run(*HUB)["token_auth"] is None
+
+
+# --- what somebody changed in the database -------------------------------------------------------
+
+
+@pytest.fixture
+def broken(rt):
+    """Overwrite a column of text of every provider."""
+
+    def overwrite(column, value):
+        with rt.transaction() as session:
+            session.execute(
+                sa.text(f"UPDATE external_auth_providers SET {column} = :x"), {"x": value}
+            )
+
+    return overwrite
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "[]", "5", '{"microsoft": "x"}', '{"microsoft": {"tenant": 5}}']
+)
+def test_options_that_cannot_be_read_open_no_tenant(rt, api, run, line, refused, broken, text):
+    run("add", "microsoft", "--key", "ms", "--client-id", "id", "--tenant", "organizations")
+    broken("options", text)
+    assert [one["key"] for one in api.get("/auth/external-auth/providers").ok()] == ["ms"]
+    api.post("/auth/external-auth/microsoft/ms/start", {}).fails(400, "bad_request")
+    assert [one["options"] for one in run("list")] == [{}]
+    assert "--tenant" in refused("bad_request", "test", "ms")
+    assert run("update", "ms", "--tenant", "consumers")["options"]["microsoft"]
+
+
+@pytest.mark.parametrize("text", ["x", "[]", "null"])
+def test_options_of_other_kinds_do_not_matter(api, run, fake, corp, broken, text):
+    broken("options", text)
+    assert run("list")[0]["options"] == {}
+    run("test", "corp")
+    api.post("/auth/external-auth/oidc/corp/start", {}).ok()
+
+
+@pytest.mark.parametrize("text", ["", "example.com", "{}", '"example.com"'])
+def test_domains_that_cannot_be_read_take_nobody_new(rt, api, admin, fake, corp, broken, text):
+    change_provider(rt, corp, auto_provision_enabled=True)
+    broken("allowed_domains", text)
+    fails(sign_in(api, fake), "external_auth.policy_denied")
 
 
 @pytest.mark.parametrize("missing", URLS)
@@ -563,16 +619,18 @@ def test_enable_and_disable(run, api):
     assert len(api.get("/auth/external-auth/providers").ok()) == 1
 
 
-@pytest.mark.parametrize("command", ["update", "enable", "disable", "test", "remove"])
+@pytest.mark.parametrize(
+    "command", [("update",), ("enable",), ("disable",), ("test",), ("remove", "--yes")]
+)
 def test_naming_a_provider(run, refused, command):
     run(*HUB)
     run(*OIDC[:3], "hub", *OIDC[4:], *ISSUER)
-    assert "KIND/KEY" in refused("conflict", command, "hub")
-    refused("not_found", command, "other")
-    refused("not_found", command, "qq/hub")
-    refused("not_found", command, "saml/hub")
-    refused("bad_request", command, "-")
-    run(command, "github/hub")
+    assert "KIND/KEY" in refused("conflict", *command, "hub")
+    refused("not_found", *command, "other")
+    refused("not_found", *command, "qq/hub")
+    refused("not_found", *command, "saml/hub")
+    refused("bad_request", *command, "-")
+    run(*command, "github/hub")
 
 
 # --- remove --------------------------------------------------------------------------------------
@@ -583,7 +641,7 @@ def test_remove_takes_links_and_waiting_identities_along(rt, run, user):
     provider = add_provider(rt, key="other")
     link(rt, user, provider)
     wait_for_account(rt, provider)
-    removed = run("remove", "other")
+    removed = run("remove", "--yes", "other")
     assert removed["key"] == "other"
     assert count(rt, Identity) == count(rt, PendingIdentity) == 0
     assert [item["key"] for item in run("list")] == ["corp"]
@@ -598,7 +656,7 @@ def switch_off(rt):
     configure(rt, auth_password_login_enabled=False, auth_passkey_login_enabled=False)
 
 
-@pytest.mark.parametrize("words", [("disable",), ("remove",), ("update", "--disabled")])
+@pytest.mark.parametrize("words", [("disable",), ("remove", "--yes"), ("update", "--disabled")])
 def test_the_last_provider_stays_while_nothing_else_is_open(rt, run, refused, words):
     run(*HUB)
     switch_off(rt)
@@ -621,7 +679,7 @@ def test_a_disabled_provider_is_removed_all_the_same(rt, run):
     run(*HUB)
     run(*OIDC, *ISSUER, "--disabled")
     switch_off(rt)
-    run("remove", "corp")
+    run("remove", "--yes", "corp")
 
 
 @pytest.mark.parametrize("last", ["auth_password_login_enabled", "auth_passkey_login_enabled"])
@@ -658,6 +716,16 @@ def test_a_test_of_openid_connect(rt, run, line, fake, corp, clock):
     [entry] = audit_rows(rt, "admin_test_external_auth_provider")
     assert (entry.entity_id, entry.entity_name) == (corp.id, "corp")
     assert fake.issuer in line("external-auth", "test", "corp").text
+
+
+def test_a_draft_is_tested_and_stored_nowhere(rt, run, refused, admin, fake):
+    draft = ["oidc", "--client-id", "files", "--client-secret", "-"]
+    found = run("test-draft", *draft, "--issuer-url", fake.issuer, stdin="a planted secret")
+    assert found["issuer"] == fake.issuer
+    assert run("list") == []
+    [entry] = audit_rows(rt, "admin_test_external_auth_provider")
+    assert (entry.user_id, entry.entity_id, entry.entity_name) == (0, None, "draft")
+    refused("bad_request", "test-draft", "oidc", "--client-id", "files")
 
 
 def test_a_test_works_for_disabled_providers(run, fake, corp):
@@ -739,7 +807,7 @@ def test_what_is_known_by_an_issuer_of_its_own_is_not_remarked_on(notes):
 
 def test_a_provider_without_issuer_is_known_by_its_origin(rt, notes, user):
     [remark] = notes(*GENERIC, *ENDPOINTS)
-    assert "those of https://id.example.com." in remark
+    assert "by https://id.example.com." in remark
     assert "set --issuer-url now" in remark
     # With links it is too late for the advice.
     provider = providers.list_all(rt)[0]
@@ -753,14 +821,14 @@ def test_providers_that_have_their_people_in_common(run, notes):
     run(*GENERIC, *ENDPOINTS)
     second = ("add", "generic_oauth2", "--key", "two", "--name", "Two", "--client-id", "id")
     remarks = notes(*second, *ENDPOINTS)
-    assert "generic_oauth2/any knows its people as those of https://id.example.com" in remarks[0]
+    assert "generic_oauth2/any also identifies people by https://id.example.com" in remarks[0]
     assert len(remarks) == 2
     assert notes("update", "two", *ISSUER[:1], "https://id.example.com/two") == []
     # What OpenID Connect signs, another can only claim.
     [remark] = notes(*OIDC, *ISSUER)
-    assert remark.startswith("generic_oauth2/any knows its people")
+    assert remark.startswith("generic_oauth2/any also identifies people")
     # Two clients of one issuer are told the truth about the same people.
-    run("remove", "any")
+    run("remove", "--yes", "any")
     assert notes("add", "oidc", "--key", "more", "--name", "x", "--client-id", "y", *ISSUER) == []
 
 
@@ -772,7 +840,7 @@ def test_links_of_another_issuer_than_now_sign_nobody_in(rt, api, run, line, not
     assert finding(line)[0] == "ok"
     [remark] = notes("update", "corp", "--issuer-url", fake.issuer)
     assert remark == (
-        "Links that sign nobody in, since no enabled provider has their issuer:"
+        "Links that sign nobody in because no enabled provider has their issuer:"
         " 1 of https://id.example.com/."
     )
     change_provider(rt, provider, client_id=fake.client_id)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.core.access import COMMAND_LINE
 from app.external_auth.drivers import openid
 from app.external_auth.providers import service as providers
 from tests.support.external import add_provider, change_provider, link, links, sign_in, signs_in
@@ -181,7 +182,7 @@ def test_an_issuer_that_a_provider_of_many_left_out_since_is_none(
     many = add_provider(rt, kind="microsoft", key="ms")
     stale = link(rt, user, many, identity_namespace=PRIVATE)
     other = link(rt, user, second)
-    providers.update(rt, many.key, tenant="organizations")
+    providers.update(rt, COMMAND_LINE, many.key, tenant="organizations")
     signed_in.delete(f"{PATH}/{other}").fails(409, "conflict")
     signed_in.delete(f"{PATH}/{stale}").ok()
 

@@ -29,7 +29,6 @@ from tests.support.factories import (
     configure,
     count,
     make_user,
-    replaced_while_its_password_is_checked,
 )
 from tests.support.mailbox import text_of
 
@@ -292,10 +291,3 @@ def test_a_provider_that_is_removed_this_moment(
 
 def test_a_browser_needs_no_token_of_its_own(browser, user, flow):
     submit(browser, flow, user).ok()
-
-
-@pytest.mark.any_database  # SQLite gives the id of a deleted account to the next one
-def test_a_link_under_way_does_not_get_to_the_next_account(rt, api, flow, clock, monkeypatch):
-    mallory = replaced_while_its_password_is_checked(rt, clock, monkeypatch)
-    submit(api, flow, mallory).fails(401, WRONG)
-    assert links(rt) == []

@@ -7,6 +7,7 @@ from threading import Barrier, BrokenBarrierError, Lock
 
 import pytest
 
+from app.core.access import COMMAND_LINE
 from app.core.errors import AppError
 from app.external_auth.models import Identity, PendingIdentity
 from app.external_auth.providers import service as providers
@@ -265,9 +266,9 @@ def test_the_last_provider_and_the_last_built_in_way_do_not_go_together(rt):
         told = run_concurrently(
             [
                 lambda: attempt(lambda: configure(rt, auth_password_login_enabled=False)),
-                lambda: attempt(lambda: providers.update(rt, "corp", enabled=False)),
+                lambda: attempt(lambda: providers.update(rt, COMMAND_LINE, "corp", enabled=False)),
             ]
         )
         assert sorted(told) in (["bad_request", "success"], ["forbidden", "success"])
         configure(rt, auth_password_login_enabled=True, auth_passkey_login_enabled=True)
-        providers.remove(rt, "corp")
+        providers.remove(rt, COMMAND_LINE, "corp", is_forced=True)

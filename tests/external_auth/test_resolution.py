@@ -10,6 +10,7 @@ from app.external_auth.sign_in import linking
 from app.sessions.models import LoginSession
 from app.users import queries as users_queries
 from app.users.models import User
+from tests.support.api import ApiClient
 from tests.support.external import (
     add_provider,
     asks_for_address,
@@ -28,7 +29,7 @@ from tests.support.factories import (
     make_user,
     remove_storage_route,
 )
-from tests.support.fake_provider import PERSON, REMOVED, SUBJECT
+from tests.support.fake_provider import DESCRIPTION, PERSON, REMOVED, SUBJECT, without_removed
 
 DENIED = "external_auth.policy_denied"
 JANE = PERSON["email"]
@@ -145,6 +146,29 @@ def test_a3_without_an_address_one_is_asked_for(rt, api, fake, corp, provisionin
     nothing_happened(rt, 1)
 
 
+def test_an_address_that_only_user_info_tells_is_as_good(rt, api, fake, corp, provisioning):
+    fake.not_in_id_token = DESCRIPTION
+    signs_in(sign_in(api, fake))
+    me = api.me().ok()
+    assert (me["email"], me["email_verified"], me["username"]) == (JANE, True, "jane")
+
+
+@pytest.mark.parametrize("sub", ["somebody else", REMOVED])
+def test_user_info_of_somebody_else_tells_nothing(rt, api, fake, corp, owner, auto_link, sub):
+    fake.not_in_id_token = DESCRIPTION
+    fake.reply("/userinfo", without_removed(PERSON | {"sub": sub}))
+    asks_for_address(sign_in(api, fake))
+    nothing_happened(rt, 2)
+
+
+def test_who_is_known_signs_in_whatever_becomes_of_user_info(rt, api, user, fake, corp):
+    link(rt, user, corp, subject=SUBJECT)
+    fake.not_in_id_token = DESCRIPTION
+    fake.reply("/userinfo", {"error": "server_error"}, status=500)
+    signs_in(sign_in(api, fake))
+    assert api.me().ok()["id"] == user.id
+
+
 def test_a2_github_without_a_verified_address_is_refused(rt, api, fake, admin):
     urls = {n: f"{fake.issuer}/{n}" for n in ("authorize", "token", "user")}
     provider = add_provider(rt, fake, kind="github")
@@ -224,6 +248,16 @@ def test_b4_a_verified_address_links_its_account(rt, api, fake, corp, owner, aut
     [entry] = audit_rows(rt, "user_external_auth_link")
     assert (entry.user_id, entry.entity_name) == (owner.id, "corp")
     assert '"linked": true, "auto_provisioned": false' in entry.details
+
+
+def test_an_address_is_kept_as_registration_keeps_it(rt, api, fake, corp, provisioning):
+    fake.claims["email"] = " Name@EXAMPLE.com"
+    for _ in range(2):
+        signs_in(sign_in(api, fake))
+        [row] = links(rt)
+        assert row.email_snapshot == api.me().ok()["email"] == "name@example.com"
+    body = {"username": "another", "email": "NAME@example.COM", "password": "a good long password"}
+    ApiClient(api.app).post("/auth/register", body).fails(400, "auth.email_exists")
 
 
 def test_b4_only_when_it_is_switched_on(rt, api, fake, corp, owner):
@@ -440,7 +474,7 @@ def test_an_address_no_account_can_have_is_asked_for_anew(rt, api, fake, corp, p
 
 def test_a_link_ends_with_its_account(rt, api, line, user, fake, corp):
     link(rt, user, corp, subject=SUBJECT)
-    line.json("users", "delete", user.username)
+    line.json("users", "delete", "--yes", user.username)
     assert links(rt) == []
     asks_for_address(sign_in(api, fake))
 

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pytest
 from flask import Flask
 
+from app.core.access import COMMAND_LINE
 from app.core.runtime import Runtime
 from app.invitations import service
 from tests.support.api import Answer, ApiClient
@@ -51,7 +52,7 @@ def line(app: Flask) -> CommandLine:
 @pytest.fixture
 def invite(rt: Runtime, api: ApiClient) -> Callable[..., Guest]:
     def make(email: str = "guest@example.com", **options: Any) -> Guest:
-        made = service.create(rt, email=email, **options)
+        made = service.create(rt, COMMAND_LINE, email=email, **options)
         return Guest(api, made.invitation.id, made.token)
 
     return make

@@ -3,6 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
+from app.core.access import COMMAND_LINE
 from app.core.tokens import digest
 from app.invitations import service
 from app.invitations.models import Invitation
@@ -114,7 +115,7 @@ def test_an_unknown_token_is_invalid(rt, guest, token):
 
 
 def test_a_revoked_one_makes_nobody(rt, guest):
-    service.revoke(rt, str(guest.invitation_id))
+    service.revoke(rt, COMMAND_LINE, str(guest.invitation_id))
     guest.accept().fails(400, "auth.invitation_revoked")
     assert count(rt, User) == 1
 

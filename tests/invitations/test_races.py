@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 
+from app.core.access import COMMAND_LINE
 from app.core.errors import AppError
 from app.invitations import service
 from app.invitations.models import Invitation
@@ -61,7 +62,7 @@ def test_of_parallel_acceptances_one_makes_an_account(rt, guest, names):
 
 @pytest.mark.parametrize("attempt", range(5))
 def test_it_is_accepted_or_revoked_but_not_both(rt, guest, attempt):
-    revocation = outcome_of(partial(service.revoke, rt, str(guest.invitation_id)))
+    revocation = outcome_of(partial(service.revoke, rt, COMMAND_LINE, str(guest.invitation_id)))
     jobs = [acceptance(guest, username=f"guest{n}") for n in range(4)] + [revocation] * 4
     results = run_concurrently(jobs)
     answers, revoked = results[:4], results[4:]
@@ -81,7 +82,7 @@ def test_it_is_accepted_or_revoked_but_not_both(rt, guest, attempt):
 @pytest.mark.parametrize("attempt", range(3))
 def test_a_new_invitation_and_an_acceptance_never_wait_for_each_other(rt, guest, attempt):
     """Both need the address and the earlier invitation's row."""
-    creation = outcome_of(partial(service.create, rt, email="guest@example.com"))
+    creation = outcome_of(partial(service.create, rt, COMMAND_LINE, email="guest@example.com"))
     jobs = [acceptance(guest, username=f"guest{n}") for n in range(4)] + [creation] * 4
     results = run_concurrently(jobs)
     answers, created = results[:4], results[4:]
@@ -105,7 +106,9 @@ def test_a_new_invitation_and_an_acceptance_never_wait_for_each_other(rt, guest,
 
 def test_of_parallel_invitations_of_one_address_one_is_open(rt):
     spellings = [f"{'G' if n % 2 else 'g'}uest@example.com" for n in range(MANY)]
-    created = run_concurrently([partial(service.create, rt, email=email) for email in spellings])
+    created = run_concurrently(
+        [partial(service.create, rt, COMMAND_LINE, email=email) for email in spellings]
+    )
     assert len({made.token for made in created}) == MANY
     assert count(rt, Invitation, Invitation.status == "pending") == 1
     assert count(rt, Invitation, Invitation.status == "revoked") == MANY - 1
@@ -165,7 +168,7 @@ def test_the_end_that_comes_meanwhile_counts_and_is_kept(rt, guest, clock, while
 
 
 def test_a_revocation_that_comes_meanwhile_counts(rt, guest, while_hashing):
-    while_hashing(lambda: service.revoke(rt, str(guest.invitation_id)))
+    while_hashing(lambda: service.revoke(rt, COMMAND_LINE, str(guest.invitation_id)))
     guest.accept().fails(400, "auth.invitation_revoked")
     assert count(rt, User) == 1
 

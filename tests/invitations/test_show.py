@@ -5,6 +5,7 @@ import logging
 import pytest
 import sqlalchemy as sa
 
+from app.core.access import COMMAND_LINE
 from app.invitations import service
 from app.invitations.models import Invitation
 from tests.support.factories import change_user, configure, make_user, moment, remove_storage_route
@@ -50,7 +51,7 @@ def test_an_accepted_one_says_so(guest):
 
 
 def test_a_revoked_one_says_so(rt, guest):
-    service.revoke(rt, str(guest.invitation_id))
+    service.revoke(rt, COMMAND_LINE, str(guest.invitation_id))
     guest.look().fails(400, "auth.invitation_revoked")
 
 
@@ -77,7 +78,7 @@ def test_what_ended_before_does_not_expire(rt, guest, clock, end):
     if end == "accepted":
         guest.accept().ok(201)
     else:
-        service.revoke(rt, str(guest.invitation_id))
+        service.revoke(rt, COMMAND_LINE, str(guest.invitation_id))
     clock.advance(days=10)
     guest.look().fails(400, f"auth.invitation_{end}")
 
@@ -137,8 +138,9 @@ def test_no_request_leaves_the_token_in_the_log(guest, caplog, method, suffix):
 
 
 def test_the_page_of_a_mail_leaves_no_token_in_the_log_where_no_frontend_serves_it(
-    app, guest, caplog
+    app, rt, guest, caplog
 ):
+    configure(rt, pages_sections=[])
     caplog.set_level(logging.DEBUG)
     assert app.test_client().get(f"/invite/{guest.token}").status_code == 404
     assert "/invite/" in caplog.text

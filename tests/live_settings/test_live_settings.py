@@ -9,12 +9,12 @@ import sqlalchemy as sa
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core import live_settings
+from app.core.access import COMMAND_LINE
 from app.core.live_settings import LiveSettings
 from app.mail import service as mail
 from app.mail.templates import Template
-from app.settings import keys
+from app.settings import changes, keys, service
 from app.settings import queries as settings_queries
-from app.settings import service as settings
 from app.settings.models import SystemConfig
 from tests.support.api import ApiClient
 from tests.support.factories import configure
@@ -46,7 +46,7 @@ def test_a_change_is_in_force_for_the_next_request(rt, api, user):
 
 def test_unsetting_returns_to_the_default(rt):
     configure(rt, auth_access_token_ttl_secs=60)
-    settings.unset(rt, "auth_access_token_ttl_secs")
+    changes.change(rt, COMMAND_LINE, {}, ["auth_access_token_ttl_secs"])
     assert lifetime(rt) == 900
 
 
@@ -77,7 +77,7 @@ def test_a_transaction_reads_no_settings_but_before_it_begins(rt, clock, monkeyp
 
 
 def test_a_worker_that_listens_sees_a_change_at_once(rt, other, wait_for):
-    stop = settings.listen(other)
+    stop = service.listen(other)
     try:
         channel = rt.redis.client.pubsub_numsub
         wait_for(lambda: channel("gatehouse:settings")[0][1] == 1)
@@ -225,7 +225,7 @@ def test_the_last_known_settings_survive_a_lost_database_and_redis(rt, api, monk
         api.get("/public/frontend-config").ok()
         return loads
 
-    stop = settings.listen(rt)
+    stop = service.listen(rt)
     try:
         wait_for(is_read_anew)
 

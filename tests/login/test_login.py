@@ -17,7 +17,6 @@ from tests.support.factories import (
     count,
     delete_user,
     make_user,
-    replaced_while_its_password_is_checked,
 )
 from tests.support.races import run_concurrently
 
@@ -87,10 +86,10 @@ def test_no_letter_outside_ascii_stands_for_one_of_it(rt, api, kelvin):
     api.login(kelvin, kate.password).fails(401, "auth.credentials_failed")
 
 
-def test_a_failed_login_leaves_no_trace_but_its_count(rt, api, user):
+def test_a_failed_login_opens_nothing_and_is_recorded(rt, api, user):
     answer = api.login(user, WRONG).fails(401, "auth.credentials_failed")
     assert answer.set_cookies == {}
-    assert audit_rows(rt) == []
+    assert [entry.action for entry in audit_rows(rt)] == ["user_login_failed"]
     assert count(rt, LoginSession) == 0
 
 
@@ -356,10 +355,3 @@ def test_login_does_not_read_the_users_other_sessions(rt, api, user):
     others = ("FROM login_sessions \nJOIN", "WHERE login_sessions.user_id", "UPDATE login_sessions")
     reading = [s for s in statements if any(part in s for part in others)]
     assert reading == []
-
-
-@pytest.mark.any_database  # SQLite gives the id of a deleted account to the next one
-def test_a_login_under_way_does_not_open_the_next_account(rt, api, user, clock, monkeypatch):
-    mallory = replaced_while_its_password_is_checked(rt, clock, monkeypatch)
-    api.login(mallory).fails(401, "auth.credentials_failed")
-    assert count(rt, LoginSession) == 0

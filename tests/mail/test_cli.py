@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from app.external_auth.sign_in import pending
-from app.mail import dispatcher, rendering
+from app.mail import dispatcher, previews
 from app.mail.templates import DESCRIPTIONS, Template
 from tests.support.factories import audit_rows, configure
 from tests.support.outbox import TOKEN, only_row, queue, rows, use_smtp
@@ -22,7 +22,7 @@ def test_a_test_mail_is_sent_at_once(rt, line, smtp):
     assert mail.message["Subject"] == "Gatehouse: test mail"
     assert len(audit_rows(rt, "mail_send")) == 1
     assert line("mail", "test", "ada@example.com").text == (
-        "the SMTP server took a mail to ada@example.com"
+        "the SMTP server accepted a mail to ada@example.com"
     )
 
 
@@ -261,7 +261,7 @@ def test_a_preview_names_the_life_that_is_configured(rt, line, template, setting
 
 
 def test_a_preview_knows_how_long_an_external_sign_in_waits(line):
-    assert timedelta(seconds=rendering.EXTERNAL_SIGN_IN_SECONDS) == pending.LIFE
+    assert timedelta(seconds=previews.EXTERNAL_SIGN_IN_SECONDS) == pending.LIFE
     shown = line("mail", "preview", "external_auth_email_verification", "--text").text
     assert "for 30 minutes." in shown
 

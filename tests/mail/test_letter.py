@@ -2,12 +2,12 @@
 
 import re
 from datetime import UTC, datetime
-from email.headerregistry import Address
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.core.email_address import Mailbox
 from app.core.mailer import Letter
 from app.core.texts import one_line
 from tests.support.mailbox import html_of, parsed, text_of
@@ -23,10 +23,10 @@ def lines(text):
     return "\n".join(text.splitlines()).rstrip("\n")
 
 
-def letter(*, sender_name="Files", recipient_name="", **changes):
+def letter(*, sender_name="Files", recipient="ada@example.com", recipient_name="", **changes):
     fields = {
-        "sender": Address(sender_name, addr_spec="files@files.example"),
-        "recipient": Address(recipient_name, addr_spec="ada@example.com"),
+        "sender": Mailbox("files@files.example", sender_name),
+        "recipient": Mailbox(recipient, recipient_name),
         "subject": "A subject",
         "text": "One\ntwo\n",
         "html": "<p>One</p>\n",

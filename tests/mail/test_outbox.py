@@ -12,9 +12,10 @@ import pytest
 import sqlalchemy as sa
 from prometheus_client import REGISTRY
 
+from app.core.access import COMMAND_LINE
 from app.core.database.database import DATABASE_ERRORS
 from app.core.mailer import Mailer
-from app.mail import dispatcher, queries, service
+from app.mail import dispatcher, operators, queries, service
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
 from app.mail.models import MailStatus, OutboxMail
 from app.mail.templates import Template
@@ -254,7 +255,7 @@ def test_a_mail_whose_link_has_expired_does_not_leave(rt, smtp, clock):
     assert sorted(smtp.recipients) == ["ever@example.com", "later@example.com"]
     [row] = [row for row in rows(rt) if row.status == "failed"]
     assert (row.recipient, row.attempts, row.payload) == ("late@example.com", 0, None)
-    assert row.last_error == "what it brings has expired"
+    assert row.last_error == "its link or code has expired"
     [entry] = audit_rows(rt, "mail_delivery_failed")
     assert json.loads(entry.details)["subject"] == "Gatehouse: reset your password"
 
@@ -280,7 +281,7 @@ def test_a_mail_that_cannot_be_made_does_not_stop_the_others(rt, smtp, caplog):
     dispatcher.drain(rt)
     assert smtp.recipients == ["second@example.com"]
     [broken] = [row for row in rows(rt) if row.status == "queued"]
-    assert broken.last_error == "the mail could not be made (ValueError)"
+    assert broken.last_error == "the mail could not be rendered (ValueError)"
 
 
 @pytest.fixture
@@ -298,7 +299,7 @@ def test_a_key_that_is_put_back_has_cost_no_mail(rt, bereft, smtp, clock, caplog
         dispatcher.drain(bereft)
         row = only_row(rt)
         assert (row.status, row.attempts) == ("queued", 0)
-        assert row.last_error == "no key opens it, see `flask doctor`"
+        assert row.last_error == "no key decrypts it, see `flask doctor`"
         pauses.append((row.due_at - clock.now()).total_seconds())
         clock.advance(seconds=pauses[-1])
     assert pauses[:7] == [5, 5, 10, 20, 40, 80, 160]
@@ -603,8 +604,8 @@ def test_it_survives_a_database_that_goes_away(rt, smtp, running, wait_for, capl
     [wait] = [line for line in caplog.messages if line.startswith("mails wait: ")]
     assert "mail_outbox" in wait.partition("the database does not answer: ")[2]
     # Told at the end of the round, which the mail may have left before.
-    wait_for(lambda: "mails go on: the database answers again" in caplog.messages)
-    assert caplog.messages.count("mails go on: the database answers again") == 1
+    wait_for(lambda: "mails are sent again: the database answers" in caplog.messages)
+    assert caplog.messages.count("mails are sent again: the database answers") == 1
 
 
 def test_a_stop_does_not_wait_for_the_next_look(rt, smtp, wait_for, monkeypatch):
@@ -703,7 +704,7 @@ def test_every_mail_that_is_sent_or_given_up_is_counted(rt, smtp):
     queue(rt)
     dispatcher.drain(rt)
     send_code(rt)
-    service.send_test(rt, "ada@example.com")
+    operators.send_test(rt, COMMAND_LINE, "ada@example.com")
     assert counted() == [sent + 3, failed]
     smtp.refusals["ada@example.com"] = "550 no such user"
     with pytest.raises(MailDeliveryFailed):

@@ -1,6 +1,7 @@
 """Sending to real SMTP servers, proper ones and others."""
 
 import base64
+import hmac
 import logging
 import os
 import subprocess
@@ -35,6 +36,19 @@ def test_a_mail_arrives_whole(rt, smtp, clock):
     for part in (text_of(message), html_of(message)):
         assert f"/reset-password?token={TOKEN}" in part
     assert (row.status, row.attempts, row.last_error) == ("sent", 1, None)
+
+
+@pytest.mark.parametrize("local", ["taro..yamada", ".taro", "taro.", ".", "a'--{|}~"])
+@pytest.mark.parametrize("domain", ["docomo.ne.jp", f"{'long-' * 12}name.example.com"])
+def test_a_local_part_with_dots_anywhere_is_quoted(rt, smtp, local, domain):
+    queue(rt, f"{local}@{domain}")
+    dispatcher.drain(rt)
+    [mail] = smtp.received
+    quoted = f"{local}@{domain}" if "'" in local else f'"{local}"@{domain}'
+    assert smtp.named == [f"TO:<{quoted}>"]
+    assert f"To: {quoted}".encode() in mail.raw.replace(b"\r\n ", b" ")
+    [address] = mail.message["To"].addresses
+    assert (address.username, address.domain) == (local, domain)
 
 
 def test_a_mail_of_the_outbox_is_no_file(rt, smtp):
@@ -193,7 +207,7 @@ def asks_to_log_in(ways, answer):
 def test_a_server_that_repeats_the_log_in_is_not_quoted(rt, told):
     with ScriptedSmtpServer(asks_to_log_in("PLAIN LOGIN", f"535 {told}")) as server:
         use_smtp(rt, server.port, username="files", password="secret-2")
-        assert refusal(rt, "secret-2") == "the server repeats the log-in in its refusal"
+        assert refusal(rt, "secret-2") == "the server repeated the credentials in its refusal"
 
 
 def test_a_server_may_name_the_user(rt):
@@ -202,10 +216,56 @@ def test_a_server_may_name_the_user(rt):
         assert refusal(rt).endswith("535 5.7.8 Authentication credentials invalid")
 
 
-def test_a_password_outside_ascii_is_a_failure_like_any_other(rt):
+@pytest.mark.parametrize("ways", [{"PLAIN", "LOGIN"}, {"PLAIN"}, {"LOGIN"}])
+@pytest.mark.parametrize(
+    ("username", "password"), [("files", "Grüße€"), ("jürgen", "secret-1"), ("ユーザー", "пароль🗝")]
+)
+def test_user_name_and_password_are_sent_in_utf_8(rt, username, password, ways):
+    with RecordingSmtpServer(passwords={username: password}, ways=ways) as sink:
+        use_smtp(rt, sink.port, username=username, password=password)
+        assert attempt(rt).status == "sent"
+        assert sink.logins == [(username, password)]
+
+
+def test_a_challenge_is_answered_in_utf_8(rt):
+    challenge, told = b"<1896.697170952@postoffice.example.net>", []
+
+    def behave(client):
+        client.sendall(b"220 hello\r\n")
+        for line in client.makefile("rb"):
+            if line.upper().startswith(b"EHLO"):
+                client.sendall(b"250-hello\r\n250 AUTH CRAM-MD5\r\n")
+            elif line.upper().startswith(b"AUTH"):
+                client.sendall(b"334 %s\r\n" % base64.b64encode(challenge))
+            else:
+                told.append(base64.b64decode(line))
+                client.sendall(b"535 no\r\n")
+
+    with ScriptedSmtpServer(behave) as server:
+        use_smtp(rt, server.port, username="jürgen", password="Grüße€")
+        assert refusal(rt, "Grüße€").startswith("the server refused user name and password: 535")
+    signature = hmac.new("Grüße€".encode(), challenge, "md5").hexdigest()
+    assert told[0] == f"jürgen {signature}".encode()
+
+
+@pytest.mark.parametrize("ways", ["GSSAPI", ""])
+def test_a_server_that_offers_no_way_to_carry_them_is_named(rt, ways):
+    with ScriptedSmtpServer(asks_to_log_in(ways, "535 no")) as server:
+        use_smtp(rt, server.port, username="files", password="Grüße€")
+        assert refusal(rt, "Grüße€") == "the server offers no way to log in"
+
+
+def test_a_wrong_password_outside_ascii_is_refused_by_the_server(rt):
     with RecordingSmtpServer(passwords={"files": "x"}) as sink:
         use_smtp(rt, sink.port, username="files", password="schön")
-        assert refusal(rt, "schön") == "a setting has letters that SMTP cannot carry"
+        reason = refusal(rt, "schön")
+        assert reason.startswith("the server refused user name and password: 535")
+        assert sink.logins == 2 * [("files", "schön")]  # by PLAIN, and by LOGIN
+
+
+def test_a_host_that_no_name_server_can_be_asked_for_is_named_by_its_setting(rt, smtp):
+    configure(rt, mail_smtp_host=f"{'ü' * 64}.example")
+    assert refusal(rt) == "mail_smtp_host cannot be the name of a host"
 
 
 # --- refusals ------------------------------------------------------------------------------------
@@ -438,9 +498,9 @@ IN_A_SERVING_PROCESS = """
     monkey.patch_all()
     import itertools, os, socket, ssl, sys, time
     from datetime import UTC, datetime
-    from email.headerregistry import Address
     import flask, gevent
     from app.core import mailer
+    from app.core.email_address import Mailbox
     from app.core.mailer import Undeliverable
 
     certificate, authority = sys.argv[1:]
@@ -506,8 +566,8 @@ IN_A_SERVING_PROCESS = """
         gevent.spawn(serve, listener, behave)
         server = mailer.SmtpServer("localhost", listener.getsockname()[1], uses_tls=uses_tls)
         letter = mailer.Letter(
-            sender=Address("", addr_spec="a@example.com"),
-            recipient=Address("", addr_spec="b@example.com"),
+            sender=Mailbox("a@example.com"),
+            recipient=Mailbox("b@example.com"),
             subject="x", text="x", html="x", written_at=datetime.now(UTC),
         )
         connection, begin = mailer.SmtpConnection(mailing), time.monotonic()

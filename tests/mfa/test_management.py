@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from app.core import redis as redis_client
-from app.core.access import AccountDisabled, TokenInvalid
+from app.core.access import COMMAND_LINE, AccountDisabled, TokenInvalid
 from app.core.client import Client
 from app.mfa import management, service
 from app.mfa.models import MfaFactor, MfaRecoveryCode
@@ -296,7 +296,7 @@ def test_no_code_at_all_is_no_guess(signed_in, enabled):
 
 MEANWHILE = {
     "session ended": (
-        lambda rt, user, session_id: revocation.revoke_any(rt, session_id),
+        lambda rt, user, session_id: revocation.revoke_any(rt, COMMAND_LINE, session_id),
         TokenInvalid,
     ),
     "account disabled": (

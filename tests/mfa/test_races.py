@@ -3,12 +3,11 @@
 from functools import partial
 
 import pytest
-import sqlalchemy as sa
 
 from app.mfa import management, service
-from app.mfa.errors import MfaCodeInvalid, MfaRecoveryCodeUsed
-from app.mfa.models import MfaFactor, MfaRecoveryCode, Purpose
-from tests.support.authenticator import enable_totp, finish_setup, start_setup
+from app.mfa.errors import MfaRecoveryCodeUsed
+from app.mfa.models import MfaFactor, MfaRecoveryCode
+from tests.support.authenticator import finish_setup, start_setup
 from tests.support.factories import account_of, audit_rows, count
 from tests.support.races import run_concurrently
 
@@ -109,30 +108,6 @@ def test_parallel_guesses_do_not_overtake_the_limit(enabled, twins):
     outcomes = [outcome(answer) for answer in answers]
     assert outcomes.count((401, "auth.mfa_code_invalid")) == 10
     assert outcomes.count((429, "rate_limited")) == MANY - 10
-
-
-# --- ids that were given out again -------------------------------------------------------------
-
-
-@pytest.mark.parametrize("purpose", Purpose)
-def test_a_code_checked_against_a_removed_factor_is_worth_nothing_for_the_next(
-    rt, signed_in, user, enabled, clock, purpose
-):
-    """SQLite gives the id of a deleted row to the next one."""
-    factor = service.find_totp(rt, user.id)
-    proof = service.check_totp(rt, factor, enabled.app.code(1), purpose)
-    body = {"code": enabled.app.code()}
-    signed_in.delete(f"/auth/mfa/factors/{enabled.factor_id}", body).ok()
-    clock.advance(seconds=1)
-    if rt.database.is_sqlite:
-        assert enable_totp(signed_in, clock).factor_id == enabled.factor_id
-    else:
-        enable_totp(signed_in, clock)
-        with rt.transaction() as session:
-            session.execute(sa.update(MfaFactor).values(id=enabled.factor_id))
-    account = account_of(rt, user)
-    with pytest.raises(MfaCodeInvalid), rt.transaction() as session:
-        service.consume(rt, session, account, proof)
 
 
 def test_a_replaced_recovery_code_uses_up_none_of_the_new_ones(rt, signed_in, user, enabled):

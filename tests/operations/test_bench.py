@@ -1,11 +1,14 @@
 """The bench's own rules: what its table says, and that one failure takes nothing along."""
 
+import json
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from types import SimpleNamespace
+from urllib.request import urlopen
 
 import pytest
 
@@ -15,6 +18,7 @@ from bench.lab import Lab
 from bench.load import Job, Request, Run, render
 from bench.report import Figure, Report, Row
 from bench.scenarios import Scenario
+from tests.support.live import free_port
 from tests.support.servers import ROOT
 
 WITHOUT = "import sys; sys.modules.update(dict.fromkeys(sys.argv[1:])); "
@@ -76,16 +80,30 @@ def _packages_of_the_suite():
     return [*packages, "tests", "deploy"]
 
 
-def _run(program):
-    command = [sys.executable, "-c", WITHOUT + program, *_packages_of_the_suite()]
-    return subprocess.run(command, cwd=ROOT, input="", capture_output=True, text=True, timeout=60)
+def _without_packages_of_the_suite(program):
+    return [sys.executable, "-c", WITHOUT + program, *_packages_of_the_suite()]
 
 
-def test_the_provider_of_the_readme_needs_no_package_of_the_suite():
-    done = _run("import runpy; runpy.run_module('bench.identity_provider', run_name='__main__')")
-    assert re.fullmatch(r"http://127\.0\.0\.1:[0-9]+\n", done.stdout), done.stderr
+def test_the_provider_of_the_tour_serves_at_its_port_until_it_is_stopped():
+    """It needs no package of the suite, and no standard input."""
+    port = free_port()
+    program = (
+        f"sys.argv[1:] = ['--port', '{port}']; "
+        "import runpy; runpy.run_module('bench.identity_provider', run_name='__main__')"
+    )
+    command = _without_packages_of_the_suite(program)
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=ROOT, **streams) as provider:
+        issuer = f"http://127.0.0.1:{port}"
+        assert provider.stdout.readline() == f"{issuer}\n"
+        with urlopen(f"{issuer}/.well-known/openid-configuration", timeout=30) as answer:
+            assert json.load(answer)["issuer"] == issuer
+        assert provider.poll() is None
+        provider.send_signal(signal.SIGINT)
+        assert provider.wait(30) == 0
 
 
 def test_the_bench_needs_no_package_of_the_suite():
-    done = _run("import bench.__main__")
+    command = _without_packages_of_the_suite("import bench.__main__")
+    done = subprocess.run(command, cwd=ROOT, input="", capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -71,8 +71,10 @@ def test_the_steps_can_be_taken_with_the_keyboard_alone(page: Page) -> None:
     Step(page, "Create the first administrator").says("admin is the administrator")
 
 
-def show_operations(page: Page) -> None:
+def show_operations(page: Page, tag: str = "Profile") -> None:
+    """Go to the operations of a tag, which are folded away at first."""
     page.get_by_role("link", name="All routes").click()
+    page.locator(f"#operations-tag-{tag} button").click()
 
 
 def test_operations_are_drawn_when_somebody_comes_to_them(page: Page) -> None:
@@ -81,8 +83,8 @@ def test_operations_are_drawn_when_somebody_comes_to_them(page: Page) -> None:
     address = page.url
     page.wait_for_load_state("networkidle")
     expect(operation).to_have_count(0)
-    show_operations(page)
-    expect(operation).to_be_visible()
+    page.get_by_role("link", name="All routes").click()
+    expect(page.locator("#operations-tag-Profile")).to_be_visible()
     heading = page.get_by_role("heading", name="All routes").bounding_box()
     assert heading is not None
     assert 0 < heading["y"] < 150
@@ -99,13 +101,13 @@ def test_the_address_of_a_panel_stays_one(page: Page) -> None:
     page.goto("about:blank")
     page.goto(address)
     page.locator("#swagger-ui").scroll_into_view_if_needed()
-    expect(page.locator("#operations-Profile-getMe")).to_be_attached()
+    expect(page.locator("#operations-tag-Profile")).to_be_attached()
     assert page.url == address
 
 
 def test_a_refusal_is_shown_with_the_codes_of_its_operation_alone(page: Page) -> None:
     """Swagger UI merges the parts of a schema, and would add up their enums."""
-    show_operations(page)
+    show_operations(page, "Login")
     login = page.locator("#operations-Login-login")
     login.locator(".opblock-summary-control").click()
     refusal = login.locator(".response[data-code='401']")
@@ -131,7 +133,7 @@ def test_operations_can_be_tried_with_the_cookies_of_the_session(page: Page) -> 
 
 def test_a_change_tried_on_the_page_carries_the_csrf_token(page: Page) -> None:
     set_up_and_sign_in(page)
-    show_operations(page)
+    show_operations(page, "Sessions")
     operation = page.locator("#operations-Sessions-logout")
     operation.locator(".opblock-summary-control").click()
     with page.expect_request("**/auth/logout") as sent:
@@ -144,7 +146,7 @@ def test_a_change_tried_on_the_page_carries_the_csrf_token(page: Page) -> None:
 
 
 def test_an_answer_without_end_is_not_waited_for(page: Page) -> None:
-    show_operations(page)
+    show_operations(page, "Events")
     path = "/api/v1/auth/events/storage"
     stream = page.locator(".opblock", has=page.locator(f"[data-path='{path}']"))
     stream.locator(".opblock-summary-control").click()
@@ -156,7 +158,7 @@ def test_an_answer_without_end_is_not_waited_for(page: Page) -> None:
 
 def test_a_picture_can_be_uploaded_and_is_shown(page: Page) -> None:
     set_up_and_sign_in(page)
-    show_operations(page)
+    show_operations(page, "Avatars")
     upload = page.locator("#operations-Avatars-uploadAvatar")
     upload.locator(".opblock-summary-control").click()
     picture = images.encoded(images.quarters(), "GIF")
@@ -170,7 +172,7 @@ def test_a_picture_can_be_uploaded_and_is_shown(page: Page) -> None:
 
     show = page.locator("#operations-Avatars-getAvatar")
     show.locator(".opblock-summary-control").click()
-    show.get_by_placeholder("size").fill("512")
+    show.locator("tr[data-param-name='size'] select").select_option("512")
     show.get_by_role("button", name="Execute").click()
     shown = show.locator(".live-responses-table img")
     expect(shown).to_be_visible()
@@ -191,7 +193,7 @@ def test_a_narrow_page_is_no_wider_than_its_screen(page: Page) -> None:
         assert bar["height"] < heading["y"] < bar["height"] + 60
     assert max(widths(page)) <= 375
 
-    show_operations(page)  # its link is brought into view inside the bar
+    show_operations(page, "Login")  # its link is brought into view inside the bar
     login = page.locator(".opblock", has=page.locator("[data-path='/api/v1/auth/login']"))
     login.locator(".opblock-summary-control").click()
     types = login.locator(".response-control-media-type select")
@@ -210,6 +212,8 @@ def test_every_text_can_be_read(page: Page, scheme: Literal["light", "dark"]) ->
     show_operations(page)
     me = page.locator("#operations-Profile-getMe")
     expect(me).to_be_visible()
+    for tag in ("Passkeys", "Passwords", "External_auth"):
+        page.locator(f"#operations-tag-{tag} button").click()
     kinds = ("post", "put", "patch", "delete", "deprecated")
     for operation in (me, *(page.locator(f".opblock-{kind}").first for kind in kinds)):
         operation.locator(".opblock-summary-control").click()

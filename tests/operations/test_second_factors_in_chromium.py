@@ -175,17 +175,6 @@ def test_without_a_clipboard_they_are_selected(panel: Page) -> None:
     assert panel.evaluate("String(getSelection())").split() == codes
 
 
-def test_a_link_too_long_to_draw_is_typed(
-    panel: Page, service: Service, complaints: Complaints
-) -> None:
-    service.flask("config", "set", "branding_title", "Ü" * 100)
-    setup, app = start(panel)
-    expect(setup.node.get_by_text("There is no QR code for this link")).to_be_visible()
-    complaints.take_refusal(400)
-    expect(picture_of(setup)).to_have_count(0)
-    finish(setup, app)
-
-
 def test_a_set_up_that_is_over_begins_anew(panel: Page, complaints: Complaints) -> None:
     setup, _ = start(panel)
     password = Step(panel, "Change the password")

@@ -8,7 +8,6 @@ import pytest
 
 from app.core import redis as redis_client
 from app.passkeys import ceremony, queries
-from app.passkeys.models import Passkey
 from tests.support.api import ApiClient
 from tests.support.authenticator import enable_totp
 from tests.support.factories import (
@@ -381,22 +380,6 @@ def test_a_passkey_removed_meanwhile_is_refused(rt, signed_in, user, device, pas
     monkeypatch.setattr(ceremony, "verify_authentication", overtaken)
     log_in(signed_in.stranger(), device).fails(*REFUSED)
     assert audit_rows(rt, "user_passkey_login") == []
-
-
-def test_a_passkey_that_took_a_removed_ones_id_is_another(
-    rt, signed_in, user, device, passkey, monkeypatch
-):
-    """SQLite gives ids out again."""
-    real = ceremony.verify_authentication
-
-    def overtaken(*args, **options):
-        with rt.transaction() as session:
-            statement = Passkey.__table__.update().values(credential_id="other")
-            session.execute(statement)
-        return real(*args, **options)
-
-    monkeypatch.setattr(ceremony, "verify_authentication", overtaken)
-    log_in(signed_in.stranger(), device).fails(*REFUSED)
 
 
 def test_failed_passkeys_lock_nobody_out(stranger, user, device, passkey):

@@ -129,6 +129,7 @@ OBJECTS = {
     "no CBOR": b"\xff",
     "no map": cbor.encode([1]),
     "a map without anything": cbor.encode({}),
+    "a format that is no text": cbor.encode({"fmt": 1, "attStmt": {}, "authData": bytes(164)}),
     "more than one value": cbor.encode({}) + b"\0",
     "a list for a key": b"\xa1\x80\x00",
     "a map for a key": b"\xa1\xa0\x00",

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.core.access import AccountDisabled, TokenInvalid
+from app.core.access import COMMAND_LINE, AccountDisabled, TokenInvalid
 from app.core.client import Client
 from app.passkeys import management
 from app.passkeys.models import Passkey, PasskeyHandle
@@ -250,7 +250,7 @@ CHANGES = {
 def test_a_change_overtaken_is_refused(rt, signed_in, user, passkey, change):
     """What the access check found was a moment ago."""
     stale = sessions.authenticate(rt, signed_in.access_token)
-    revocation.revoke_any(rt, stale.session_id)
+    revocation.revoke_any(rt, COMMAND_LINE, stale.session_id)
     with pytest.raises(TokenInvalid):
         CHANGES[change](rt, stale, passkey)
     change_user(rt, user, status="disabled")

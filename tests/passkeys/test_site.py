@@ -2,7 +2,8 @@
 
 import pytest
 
-from app.settings import service as settings
+from app.core.access import COMMAND_LINE
+from app.settings import changes as settings
 from tests.support.api import ApiClient
 from tests.support.factories import configure
 from tests.support.passkeys import (
@@ -131,7 +132,7 @@ def test_the_site_is_called_by_its_title_or_else_by_its_host(rt, signed_in):
 
 def test_the_address_learnt_at_set_up_does_for_passkeys(rt, browser):
     """The default run needs no configuration."""
-    settings.unset(rt, "public_site_url")
+    settings.change(rt, COMMAND_LINE, {}, ["public_site_url"])
     browser.sign_up_admin().ok(201)
     browser.login("admin", "correct horse battery").ok()
     device = Authenticator()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.core.access import COMMAND_LINE
 from app.core.passwords import is_guessable
 from app.invitations import service as invitations
 from tests.support.factories import configure, make_user
@@ -99,7 +100,7 @@ def test_space_around_a_name_hides_nothing(rt, api, blocklist, guessable):
 
 def test_an_invitation_refuses_them_and_stays_open(rt, api, blocklist):
     make_user(rt, username="root", role="admin")
-    token = invitations.create(rt, email=EMAIL).token
+    token = invitations.create(rt, COMMAND_LINE, email=EMAIL).token
     path, ada = f"/auth/invitations/{token}/accept", {"username": USERNAME}
     for guessable in (COMMON, EMAIL):
         refuse(api.post(path, ada | {"password": guessable}))

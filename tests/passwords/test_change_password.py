@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from app.administration import accounts
-from app.core.access import TokenInvalid
+from app.core.access import COMMAND_LINE, TokenInvalid
 from app.login.errors import CredentialsFailed
 from app.passwords.service import CHANGED
 from app.sessions import revocation
@@ -232,13 +232,19 @@ def test_of_parallel_changes_exactly_one_succeeds(app, rt, user):
 
 SET_BY_OPERATOR = "set by an operator"
 MEANWHILE = {
-    "all sessions revoked": lambda rt, name, _: accounts.revoke_sessions(rt, name),
-    "a change forced": lambda rt, name, _: accounts.require_password_change(
-        rt, name, required=True
+    "all sessions revoked": lambda rt, name, _: accounts.revoke_sessions(rt, COMMAND_LINE, name),
+    "a change forced": lambda rt, name, _: accounts.update(
+        rt, COMMAND_LINE, name, must_change_password=True
     ),
-    "account disabled": lambda rt, name, _: accounts.set_status(rt, name, Status.DISABLED),
-    "own session revoked": lambda rt, _, session_id: revocation.revoke_any(rt, session_id),
-    "password set": lambda rt, name, _: accounts.set_password(rt, name, SET_BY_OPERATOR),
+    "account disabled": lambda rt, name, _: accounts.update(
+        rt, COMMAND_LINE, name, status=Status.DISABLED
+    ),
+    "own session revoked": lambda rt, _, session_id: revocation.revoke_any(
+        rt, COMMAND_LINE, session_id
+    ),
+    "password set": lambda rt, name, _: accounts.set_password(
+        rt, COMMAND_LINE, name, SET_BY_OPERATOR
+    ),
 }
 WITHOUT_HASHING = [event for event in MEANWHILE if event != "password set"]
 
@@ -308,7 +314,9 @@ def test_a_forced_change_overtaken_by_a_generated_password_stays_forced(rt, api,
     change_user(rt, user, must_change_password=True)
     api.login(user).ok()
     stale = sessions.authenticate(rt, api.access_token)
-    accounts.set_password(rt, user.username, SET_BY_OPERATOR, must_change_password=True)
+    accounts.set_password(
+        rt, COMMAND_LINE, user.username, SET_BY_OPERATOR, must_change_password=True
+    )
     with pytest.raises(CredentialsFailed):
         change_late(rt, stale, user.password)
     assert column_of(rt, user, "must_change_password") is True

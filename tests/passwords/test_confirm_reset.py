@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from app.administration import accounts
 from app.contact_verification.models import ContactToken, Purpose
-from app.core.access import TokenInvalid
+from app.core.access import COMMAND_LINE, TokenInvalid
 from app.passwords import service
 from app.sessions import service as sessions
 from app.users.models import Status, User
@@ -454,7 +454,9 @@ def test_a_reset_and_a_change_at_once_leave_one_password(rt, signed_in, user, ma
 MEANWHILE = {
     "used elsewhere": (lambda rt, user, again: again(), INVALID),
     "password set": (
-        lambda rt, user, _: accounts.set_password(rt, user.username, "set by an operator"),
+        lambda rt, user, _: accounts.set_password(
+            rt, COMMAND_LINE, user.username, "set by an operator"
+        ),
         INVALID,
     ),
     "address changed": (
@@ -463,7 +465,9 @@ MEANWHILE = {
     ),
     "account deleted": (lambda rt, user, _: delete_user(rt, user), INVALID),
     "account disabled": (
-        lambda rt, user, _: accounts.set_status(rt, user.username, Status.DISABLED),
+        lambda rt, user, _: accounts.update(
+            rt, COMMAND_LINE, user.username, status=Status.DISABLED
+        ),
         (403, "auth.account_disabled"),
     ),
 }

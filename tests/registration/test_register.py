@@ -294,6 +294,23 @@ def test_the_address_policy(rt, api, email, code):
         answer.fails(400, code)
 
 
+def test_an_address_with_dots_anywhere_is_one_in_quotes_or_without(rt, api, mailbox):
+    configure(rt, auth_register_activation_enabled="true")
+    register(api, email="Taro..Yamada@docomo.ne.jp").ok(201)
+    message = mailbox.only()
+    assert addressee(message) == "taro..yamada@docomo.ne.jp"
+    api.get(mailbox.link(message))
+    quoted = '"taro..yamada"@docomo.ne.jp'
+    register(api, "taro", quoted).fails(400, "auth.email_exists")
+    api.login(quoted, PASSWORD).ok()
+
+
+@pytest.mark.parametrize("email", ["straße@example.com", "taro@localhost", "taro"])
+def test_a_refused_address_is_told_what_addresses_look_like(api, email):
+    answer = register(api, email=email).fails(400, "bad_request")
+    assert "ada@example.com" in answer.json["msg"]
+
+
 INJECTIONS = [
     {"username": "ada\r\nBcc: eve@example.com"},
     {"username": "<b>ada</b>"},

@@ -6,6 +6,7 @@ import pytest
 
 from app.administration import accounts
 from app.contact_verification import tokens
+from app.core.access import COMMAND_LINE
 from app.core.client import Client
 from app.registration import service
 from app.users import queries as users_queries
@@ -195,9 +196,13 @@ def test_of_sixteen_at_once_one_sends(app, rt, waiting, mailbox):
 
 
 OVERTAKING = {
-    "disabled": lambda rt, user: accounts.set_status(rt, user.username, Status.DISABLED),
-    "activated": lambda rt, user: accounts.verify_email(rt, user.username),
-    "deleted": lambda rt, user: accounts.delete(rt, user.username),
+    "disabled": lambda rt, user: accounts.update(
+        rt, COMMAND_LINE, user.username, status=Status.DISABLED
+    ),
+    "activated": lambda rt, user: accounts.update(
+        rt, COMMAND_LINE, user.username, email_verified=True
+    ),
+    "deleted": lambda rt, user: accounts.delete(rt, COMMAND_LINE, user.username),
 }
 
 

@@ -42,6 +42,10 @@ HARMLESS = {
     "KeyUse.secrets",  # how many of each key
     "KeyUse.unusable_key_ids",
     "Description.subject",  # of a template, before anything is filled in
+    "Credentials.has_password",
+    "Credentials.recovery_codes_remaining",
+    "Draft.subject",
+    "Draft.html",
     "TemplateText.subject",
     "TemplateText.html",
     "Rendered.redacted_subject",  # without secrets
@@ -56,6 +60,9 @@ HARMLESS = {
     *("Callback.redirect_uri", "SignIn.redirect_uri"),
     *("Metadata.jwks_uri", "Metadata.token_endpoint", "Endpoints.token", "Header.key_id"),
     "ExternalProfile.subject",
+    "Metadata.secret_methods",  # the names of ways to hand over a secret
+    "Confirmation.needs_code",
+    *("Look.site_url", "Look.has_password_login"),
 }
 
 

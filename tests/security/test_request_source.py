@@ -7,7 +7,7 @@ import pytest
 from app.web import origin
 from tests.contract.routes import routes
 from tests.support.api import ORIGIN, SAFE_METHODS, ApiClient, BrowserClient
-from tests.support.factories import configure
+from tests.support.factories import configure, make_user
 from tests.support.stores import everything_in
 
 pytestmark = pytest.mark.any_database
@@ -29,6 +29,8 @@ def passes(answer):
 
 REFRESH = ("POST", "/api/v1/auth/refresh")
 LOGOUT = ("POST", "/api/v1/auth/logout")
+# After it the account has to choose a new password.
+LOCK = ("POST", "/api/v1/auth/lock")
 # What these do is done to nobody who is signed in.
 UNCHECKED = {
     ("POST", "/api/v1/auth/check"): "changes nothing, and tells everybody the same",
@@ -94,7 +96,7 @@ def test_a_page_of_this_site_passes(app, browser, user):
 
 
 @pytest.mark.parametrize("signs_in", [True, False])
-def test_a_page_of_this_site_is_answered_as_a_script_is(app, user, signs_in):
+def test_a_page_of_this_site_is_answered_as_a_script_is(app, rt, user, signs_in):
     """Its visitor may have no cookies yet: then neither has it a token to send."""
     for route in unsafe(app):
         if route.name == REFRESH and not signs_in:
@@ -102,7 +104,7 @@ def test_a_page_of_this_site_is_answered_as_a_script_is(app, user, signs_in):
         answers = []
         for client in (ApiClient(app), BrowserClient(app)):
             if signs_in:
-                client.login(user).ok()
+                client.login(make_user(rt) if route.name == LOCK else user).ok()
             answers.append(call(client, route))
         assert len({(answer.status, answer.code) for answer in answers}) == 1, answers
         assert answers[0].code not in REFUSALS, answers

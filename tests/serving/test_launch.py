@@ -33,7 +33,7 @@ def test_start_tells_the_address_and_the_next_step(service):
     announced = service.output.read_text()
     assert f"Gatehouse is running at {service.url} " in announced
     assert f" http://localhost:{service.port}/api/v1/docs\n" in announced
-    assert f"{service.url}/api/v1/auth/setup" in announced
+    assert f" http://localhost:{service.port}/setup\n" in announced
     assert service.is_healthy()
 
 
@@ -240,7 +240,7 @@ def test_a_database_file_that_cannot_be_opened_is_named(service, tmp_path):
     assert ran.wait(TIMEOUT_SECONDS) == 1
     assert service.errors.read_text() == (
         f"Error: The database {file} failed: unable to open database file."
-        " See whether its folder is there, has room and belongs to the user the service runs as,"
+        " Check that its folder exists, has room and belongs to the user the service runs as,"
         " or correct GATEHOUSE_DATABASE_URL.\n"
         "bin/serve: gunicorn exited with code 1\n"
     )

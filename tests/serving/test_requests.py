@@ -8,6 +8,7 @@ import pytest
 
 from app.web import request as request_bodies
 from tests.support.api import ApiClient
+from tests.support.factories import make_user
 from tests.support.live import LiveService, raw
 
 GET = "GET /api/v1/auth/me HTTP/1.1\r\nHost: localhost\r\n"
@@ -48,6 +49,19 @@ def status_line(front, request):
 )
 def test_what_is_no_valid_request_is_refused(direct, request_, status):
     assert status_line(direct, request_).startswith(f"HTTP/1.1 {status} ".encode())
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("order", [1, -1])
+def test_cookies_in_several_fields_count_as_if_they_were_in_one(direct, order):
+    """As proxies send them that take them from HTTP/2, where each may have its own field."""
+    user = make_user(direct.rt, role="admin")
+    with direct.client() as client:
+        client.login(user).ok()
+        pairs = [f"{name}={value}" for name, value in client.cookies.items()]
+    pairs = ["theme=dark,wide", *pairs, "lang=de"][::order]
+    fields = "".join(f"Cookie: {pair}\r\n" for pair in pairs)
+    assert raw(direct, f"{GET}{fields}\r\n".encode()).ok()["username"] == user.username
 
 
 @pytest.mark.postgres

@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 
+from app.core.access import COMMAND_LINE
 from app.sessions import queries, revocation, service
 from tests.support.factories import audit_rows
 from tests.support.races import run_concurrently
@@ -82,7 +83,9 @@ def end_by_logout(rt, client, user):
 
 
 def end_by_operator(rt, client, user):
-    revocation.revoke_any(rt, service.authenticate(rt, client.access_token).session_id)
+    revocation.revoke_any(
+        rt, COMMAND_LINE, service.authenticate(rt, client.access_token).session_id
+    )
 
 
 def end_all(rt, client, user):

@@ -123,15 +123,91 @@ def test_an_absolute_database_file_is_kept(tmp_path):
 def test_postgresql_is_reached_by_the_installed_driver_whatever_it_is_called(scheme):
     rest = "me:p%40ss%2Fword@db.example:5433/gatehouse?sslmode=require"
     url = config(DATABASE_URL=f"{scheme}://{rest}").database_url
-    assert url == f"postgresql+psycopg2://{rest}"
+    assert url == f"postgresql://{rest}"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "",
+        "localhost:5433",
+        "me@localhost/files?connect_timeout=10&application_name=mine",
+        "one:123,two:456/files?target_session_attrs=any",
+        "/files?host=localhost&port=5433",
+        "[2001:db8::1234]/files",
+        "%2Fvar%2Flib%2Fpostgresql/files",
+        "me@localhost:5433/files?options=-c%20synchronous_commit%3Doff",
+        "localhost/files?ssl=true",
+        "one,two/files?hostaddr=192.0.2.1,192.0.2.2",
+        "localhost/files?gssencmode=require",
+    ],
+)
+def test_postgresqls_address_may_have_any_form_of_its_manual(form):
+    assert config(DATABASE_URL=f"postgresql://{form}").database_url == f"postgresql://{form}"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        f"me:{PASSWORD}@localhost/files?sslmode=maybe",
+        f"me:{PASSWORD}@localhost:99999/files",
+        f"me:{PASSWORD}/2@localhost/files",
+        f"localhost/files?{PASSWORD}=1",
+        "localhost/files?connect_timeout=soon",
+        "localhost/files?keepalives_idle=soon",
+        "localhost/files?target_session_attrs=best",
+        "localhost/files?service=nobody",
+        "one:1,two:2,three:3/files?hostaddr=192.0.2.1",
+        "one/files?port=1,2",
+        "localhost/files?client_encoding=latin1",
+        "me:%zz@localhost/files",
+    ],
+)
+def test_what_libpq_would_refuse_at_the_first_request_stops_the_start(form):
+    said = complaint(DATABASE_URL=f"postgresql://{form}")
+    assert said.startswith("GATEHOUSE_DATABASE_URL: ")
+
+
+def test_a_folder_is_no_database(tmp_path):
+    assert "folder" in complaint(DATABASE_URL=f"sqlite:///{tmp_path}")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"http://:{PASSWORD}@cache:6379/0",
+        f"redis://cache?{PASSWORD}=1",
+        f"redis://:1#{PASSWORD}@cache",
+        "redis://127.0.0.1:6379/0?ssl_cert_reqs=none",
+        "rediss://cache?ssl_cert_reqs=maybe",
+        "redis://cache?protocol=3",
+        "redis://cache?retry=3",
+        "redis://cache?retry_on_error=TimeoutError",
+        "redis://cache?socket_read_size=10",
+        "redis://cache?connection_class=x",
+        "redis://cache?maint_notifications_config=x",
+        "redis://cache/files",
+        "redis://cache/-1",
+        "redis://cache?db=-1",
+        "redis://..cache",
+        "unix://",
+        f"unix:///{'long' * 30}",
+    ],
+)
+def test_what_redis_client_would_refuse_at_the_first_request_stops_the_start(url):
+    assert complaint(REDIS_URL=url).startswith("GATEHOUSE_REDIS_URL: ")
 
 
 @pytest.mark.parametrize(
     "url",
     [
         f"rediss://me:{PASSWORD}@cache:6380/0",
+        "rediss://cache?ssl_cert_reqs=none&ssl_check_hostname=no&ssl_ca_certs=/etc/ca.pem",
         "unix:///run/valkey.sock?db=2",
+        "unix://me@/run/valkey.sock?password=x",
         "redis://[::1]:6379",
+        "redis://cache?client_name=files",
+        "redis:///1",
     ],
 )
 def test_a_good_redis_url_is_kept_as_it_is(url):
@@ -182,7 +258,7 @@ def test_networks_of_ones_own_are_where_providers_may_be_asked(tmp_path):
 def test_a_misspelt_variable_is_told_with_the_nearest_one_and_without_its_value(typed, meant):
     [complaint] = config(**{typed: PASSWORD}).unknown_variables
     assert complaint.startswith(f"GATEHOUSE_{typed} is not a variable")
-    assert complaint.endswith(f"; is it to be GATEHOUSE_{meant}?")
+    assert complaint.endswith(f"; did you mean GATEHOUSE_{meant}?")
     assert PASSWORD not in complaint
 
 

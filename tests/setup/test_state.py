@@ -4,6 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.administration import teams
+from app.core.access import COMMAND_LINE
 from app.storage_policies import service as storage
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup, StoragePolicyGroupItem
 from app.teams import queries
@@ -48,7 +49,7 @@ def test_without_a_storage_route_set_up_leads_to_needs_storage(rt, api):
 @pytest.mark.usefixtures("without_storage_route")
 def test_a_team_made_before_the_storage_route_gets_its_group(rt, api):
     api.sign_up_admin().ok(201)
-    assert teams.create(rt, "Crew", "admin").policy_group_id is None
+    assert teams.create(rt, COMMAND_LINE, "Crew", "admin").policy_group_id is None
     route = storage.bootstrap(rt)
     with rt.reading() as session:
         [team] = queries.list_teams(session, archived=False)

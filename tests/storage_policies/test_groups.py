@@ -115,16 +115,16 @@ def test_a_group_somebody_is_assigned_to_stays(line, rt, user):
     line.json("users", "assign-group", user.username, made["name"])
     line.json("teams", "create", "Crew", "--owner", user.username)
     line.json("teams", "assign-group", "Crew", made["name"])
-    for command in ("disable-group", "delete-group"):
-        message = line.refuses("bad_request", "storage", command, made["name"])
+    for command in (("disable-group",), ("delete-group", "--yes")):
+        message = line.refuses("bad_request", "storage", *command, made["name"])
         assert message.endswith(
             "assigned to 1 user and 1 team; `flask storage migrate-assignments` moves them."
         )
     line.json("users", "assign-group", user.username, "1")
-    line.refuses("bad_request", "storage", "delete-group", made["name"])
+    line.refuses("bad_request", "storage", "delete-group", "--yes", made["name"])
     line.json("teams", "assign-group", "Crew", "1")
     assert line.json("storage", "disable-group", made["name"])["is_enabled"] is False
-    assert line.json("storage", "delete-group", made["name"])["id"] == made["id"]
+    assert line.json("storage", "delete-group", "--yes", made["name"])["id"] == made["id"]
     assert len(line.json("storage", "groups")) == 1
     [entry] = audit_rows(rt, "admin_delete_policy_group")
     assert entry.entity_name == made["name"]
@@ -140,8 +140,8 @@ def test_without_its_default_group_the_installation_needs_storage(line, api, use
     other = make_group(line)
     line.json("storage", "migrate-assignments", default["name"], other["name"])
     assert setup_state(api) == "ready"
-    told = line("storage", "delete-group", default["name"]).text
-    assert "no group is the default now" in told
+    told = line("storage", "delete-group", "--yes", default["name"]).text
+    assert "there is no default group now" in told
     assert "`flask storage set-default GROUP`" in told
     assert setup_state(api) == "needs_storage"
     line.json("storage", "set-default", other["name"])
@@ -149,10 +149,10 @@ def test_without_its_default_group_the_installation_needs_storage(line, api, use
 
 
 @pytest.mark.parametrize(
-    "command", ["set-default", "enable-group", "disable-group", "delete-group"]
+    "command", [("set-default",), ("enable-group",), ("disable-group",), ("delete-group", "--yes")]
 )
 def test_an_unknown_group_is_not_found(line, command):
-    told = line.refuses("not_found", "storage", command, "nonsense")
+    told = line.refuses("not_found", "storage", *command, "nonsense")
     assert told == "There is no policy group nonsense."
 
 

@@ -49,7 +49,7 @@ def test_users_and_teams_move_and_are_counted(rt, api, line, root, target, clock
     change_user(rt, stays, policy_group_id=None)
     line.json("teams", "create", "Crew", "--owner", users[0].username)
     line.json("teams", "create", "Old crew", "--owner", users[0].username)
-    line.json("teams", "archive", "Old crew")
+    line.json("teams", "archive", "--yes", "Old crew")
     now = clock.advance(minutes=1)
     assert migrate(api, SOURCE, target).ok() == {
         "source_group_id": SOURCE,

@@ -10,16 +10,17 @@ import pytest
 import sqlalchemy as sa
 
 from app.administration import accounts, teams
-from app.core.access import Principal
+from app.core.access import COMMAND_LINE, Operator, Principal
 from app.core.client import Client
 from app.core.errors import AppError
 from app.core.tokens import random_fraction
-from app.storage_policies import migration
+from app.storage_policies import groups, migration
 from app.storage_policies import queries as storage_queries
-from app.storage_policies import service as groups
+from app.storage_policies import service as storage
 from app.storage_policies.errors import GroupAssigned
 from app.teams.models import Team
 from app.users import queries as users_queries
+from app.users import service as users
 from app.users.models import User
 from tests.support.factories import audit_rows, change_user, make_user
 from tests.support.live import eventually
@@ -30,8 +31,11 @@ MANY = 20_000
 
 
 def make_groups(rt, number):
-    [first, *_] = groups.list_groups(rt)
-    made = [groups.create_group(rt, f"G{n}", ["Local storage"]) for n in range(number - 1)]
+    [first, *_] = storage.list_groups(rt)
+    made = [
+        groups.create(rt, COMMAND_LINE, f"G{n}", groups.in_order(["Local storage"]))
+        for n in range(number - 1)
+    ]
     return [first.id, *(one.id for one in made)]
 
 
@@ -52,7 +56,7 @@ def assign_in_turn(rt, model, group_ids):
 
 
 def moved(rt, by, source, target):
-    return migration.migrate_assignments(rt, source, target, by=by, client=Client())
+    return migration.migrate_assignments(rt, by, source, target)
 
 
 @pytest.fixture
@@ -61,7 +65,8 @@ def by(rt, people):
     change_user(rt, people[0], role="admin")
     with rt.reading() as connection:
         account = users_queries.find_account(connection, people[0].id)
-    return Principal(account, "", 0, is_limited_to_password_change=False)
+    principal = Principal(account, "", 0, False, rt.clock.now())
+    return Operator(principal, Client(), users.require_still_admin)
 
 
 @pytest.fixture
@@ -131,7 +136,7 @@ def test_a_group_is_deleted_or_moved_into_but_not_both(rt, by):
     into, deleted = run_concurrently(
         [
             lambda: attempt(lambda: moved(rt, by, source, target)),
-            lambda: attempt(lambda: groups.delete_group(rt, str(target))),
+            lambda: attempt(lambda: groups.delete(rt, COMMAND_LINE, str(target))),
         ]
     )
     assert isinstance(into, Exception) != isinstance(deleted, Exception)
@@ -171,12 +176,12 @@ def while_made(rt, monkeypatch):
 
 
 def new_team(rt, owner):
-    return lambda: teams.create(rt, "Crew", owner.username)
+    return lambda: teams.create(rt, COMMAND_LINE, "Crew", owner.username)
 
 
 def new_account(rt, _):
     return lambda: accounts.create(
-        rt, username="new", email="new@example.com", password="chosen by an operator"
+        rt, COMMAND_LINE, username="new", email="new@example.com", password="chosen by an operator"
     )
 
 
@@ -186,8 +191,8 @@ def test_nobody_new_lands_in_a_group_that_is_just_disabled(rt, user, while_made,
     move_everybody(rt, other)
 
     def disable():
-        groups.set_default(rt, str(other))
-        return groups.disable_group(rt, str(old))
+        groups.update(rt, COMMAND_LINE, str(other), is_default=True)
+        return groups.update(rt, COMMAND_LINE, str(old), is_enabled=False)
 
     assert isinstance(while_made(make(rt, user), disable), GroupAssigned)
 
@@ -197,7 +202,7 @@ def test_nobody_new_lands_in_a_group_that_is_just_deleted(rt, user, while_made, 
     old, other = make_groups(rt, 2)
     move_everybody(rt, other)
     assert isinstance(
-        while_made(make(rt, user), lambda: groups.delete_group(rt, str(old))), GroupAssigned
+        while_made(make(rt, user), lambda: groups.delete(rt, COMMAND_LINE, str(old))), GroupAssigned
     )
 
 
@@ -216,7 +221,7 @@ def groups_of_live(live):
     yield ids
     with live.rt.transaction() as session:
         session.execute(sa.update(User).values(policy_group_id=ids[0]))
-    groups.delete_group(live.rt, str(ids[1]))
+    groups.delete(live.rt, COMMAND_LINE, str(ids[1]))
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import sqlalchemy as sa
 
+from app.core.access import COMMAND_LINE
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.tokens import digest
@@ -69,7 +70,7 @@ def add_provider(
         "client_secret": fake.client_secret if fake else None,
         **urls,
     }
-    return providers.add(rt, kind=kind, **(given | typed))
+    return providers.add(rt, COMMAND_LINE, kind=kind, **(given | typed))
 
 
 def change_provider(rt: Runtime, provider: Provider, **columns: Any) -> None:

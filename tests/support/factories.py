@@ -7,26 +7,24 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-import pytest
 import sqlalchemy as sa
 from flask import Flask
 
 from app.audit.models import AuditEntry
 from app.contact_verification.models import ContactToken, Purpose
 from app.contact_verification.tokens import PREFIX
+from app.core.access import COMMAND_LINE
 from app.core.client import Client
-from app.core.passwords import Verdict
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_token
 from app.passkeys.models import Passkey
 from app.sessions import service as sessions
-from app.settings import service as settings
+from app.settings import changes as settings
 from app.storage_policies import queries as storage_queries
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup, StoragePolicyGroupItem
 from app.users import service as users
 from app.users.models import Account, Role, Status, User
 from tests.support.api import ApiClient
-from tests.support.clock import FakeClock
 from tests.support.leaks import watch
 
 PASSWORD = "a good long password"
@@ -82,6 +80,24 @@ def make_user(
     return KnownUser(account.id, account.username, account.email, password or "")
 
 
+def add_many(rt: Runtime, number: int) -> None:
+    """Add accounts that nobody signs in with, `many0` and so on."""
+    now = rt.clock.now()
+    rows = [
+        {
+            "username": f"many{index}",
+            "username_key": f"many{index}",
+            "email": f"many{index}@example.com",
+            "email_verified": True,
+            "created_at": now,
+            "updated_at": now,
+        }
+        for index in range(number)
+    ]
+    with rt.transaction() as session:
+        session.execute(sa.insert(User), rows)
+
+
 def bearer_of(rt: Runtime, app: Flask, user: KnownUser) -> ApiClient:
     """Return a client with an open session, without the cost of a login."""
     with rt.transaction() as session:
@@ -104,23 +120,6 @@ def change_user(rt: Runtime, user: KnownUser, **columns: Any) -> None:
 def delete_user(rt: Runtime, user: KnownUser) -> None:
     with rt.transaction() as session:
         session.execute(sa.delete(User).where(User.id == user.id))
-
-
-def replaced_while_its_password_is_checked(
-    rt: Runtime, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
-) -> KnownUser:
-    """Return an account that is deleted, and its id reused by another, during its next login."""
-    user, check = make_user(rt), rt.passwords.check
-
-    def check_slowly(password: str, stored_hash: str | None) -> Verdict:
-        verdict = check(password, stored_hash)
-        delete_user(rt, user)
-        clock.advance(seconds=1)
-        assert make_user(rt).id == user.id
-        return verdict
-
-    monkeypatch.setattr(rt.passwords, "check", check_slowly)
-    return user
 
 
 def delete_all_users(rt: Runtime) -> None:
@@ -161,7 +160,7 @@ def issue_token(
 def configure(rt: Runtime, **values: Any) -> None:
     """Change runtime settings as the command line would."""
     watch.note_members(values)
-    settings.change(rt, values)
+    settings.change(rt, COMMAND_LINE, values)
 
 
 def remove_storage_route(rt: Runtime) -> None:

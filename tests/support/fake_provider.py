@@ -34,6 +34,7 @@ PERSON = {
     "name": "Jane Doe",
     "preferred_username": "jane",
 }
+DESCRIPTION = ("email", "email_verified", "name", "preferred_username")
 LIFE_SECONDS = 600
 REMOVED: Any = object()
 
@@ -127,6 +128,8 @@ class FakeProvider:
         self.algorithm = "RS256"
         self.header: dict[str, Any] = {"kid": "1"}
         self.claims: dict[str, Any] = {}
+        # Claims that only user info has, as with most providers' defaults.
+        self.not_in_id_token: tuple[str, ...] = ()
         self.token_answer: dict[str, Any] = {}
         # Makes the ID token, if set, from the header and claims it would have.
         self.sign: Callable[[dict[str, Any], dict[str, Any]], str] | None = None
@@ -193,7 +196,8 @@ class FakeProvider:
             "nonce": nonce,
             **PERSON,
         }
-        claims = without_removed(claims | self.claims)
+        kept_back = dict.fromkeys(self.not_in_id_token, REMOVED)
+        claims = without_removed(claims | self.claims | kept_back)
         header = without_removed({"alg": self.algorithm} | self.header)
         if self.sign:
             return self.sign(header, claims)
@@ -250,7 +254,8 @@ class FakeProvider:
     def _userinfo(self, request: Request) -> Reply:
         if request.headers.get("Authorization") != "Bearer an-access-token":
             return Reply({"error": "invalid_token"}, 401)
-        return Reply(PERSON)
+        changed = {name: value for name, value in self.claims.items() if name in PERSON}
+        return Reply(without_removed(PERSON | changed))
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         provider = self

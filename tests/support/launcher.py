@@ -155,4 +155,5 @@ class Service:
         for launcher in self._launchers:
             launcher.kill()
             launcher.wait()
-        assert watch.leaks_of(*self._written) == []
+        leaks = watch.leaks_of(*self._written)
+        assert not leaks, "\n".join(leaks)  # no test module: pytest would not show them

@@ -27,6 +27,8 @@ CLIENT_ID = "gatehouse"
 # Characters that HTTP Basic only carries form-encoded (RFC 6749 §2.3.1).
 CLIENT_SECRET = "loopback only: +/%&= and more than thirty-two bytes"
 PUBLIC_CLIENT_ID = "gatehouse-public"
+# A client that may send its secret in the form only.
+POST_CLIENT_ID = "gatehouse-post"
 CALLBACK = "/api/v1/auth/external-auth/callback"
 MAX_STEPS = 20
 OLDEST_NODE = 22  # what oidc-provider supports; Debian 12 has 18
@@ -76,7 +78,11 @@ def parameters(callback_url: str) -> dict[str, str]:
 @contextmanager
 def running() -> Iterator[OidcProvider]:
     """Run the provider, which must be installed."""
-    clients = [_client(CLIENT_ID, CLIENT_SECRET), _client(PUBLIC_CLIENT_ID, None)]
+    clients = [
+        _client(CLIENT_ID, "client_secret_basic"),
+        _client(POST_CLIENT_ID, "client_secret_post"),
+        _client(PUBLIC_CLIENT_ID, "none"),
+    ]
     node = _own_node() or _brought_node()
     assert node, "the provider is not installed"
     with subprocess.Popen(
@@ -100,11 +106,10 @@ def running() -> Iterator[OidcProvider]:
             process.wait(10)
 
 
-def _client(client_id: str, secret: str | None) -> Mapping[str, object]:
-    method = "client_secret_basic" if secret else "none"
+def _client(client_id: str, method: str) -> Mapping[str, object]:
     return {
         "client_id": client_id,
-        **({"client_secret": secret} if secret else {}),
+        **({} if method == "none" else {"client_secret": CLIENT_SECRET}),
         "redirect_uris": [f"http://localhost{CALLBACK}"],
         "application_type": "native",
         "grant_types": ["authorization_code"],

@@ -134,6 +134,11 @@ FAULTS: dict[str, Fault] = {
     "aud empty": claims(aud=[]),
     "aud null": claims(aud=None),
     "aud with another client": lambda p: p.claims.update(aud=[p.client_id, "other"]),
+    "aud with another client, whose azp it is": lambda p: p.claims.update(
+        aud=[p.client_id, "other"], azp="other"
+    ),
+    "aud of others, and our azp": lambda p: p.claims.update(aud=["a", "other"], azp=p.client_id),
+    "aud of another client, and our azp": lambda p: p.claims.update(aud="other", azp=p.client_id),
     "aud as an object": lambda p: p.claims.update(aud={p.client_id: True}),
     "azp of another client": claims(azp="other"),
     "azp null": claims(azp=None),
@@ -169,7 +174,7 @@ FAULTS: dict[str, Fault] = {
     "sub with a control character": claims(sub="a\x00b"),
     "sub with half a surrogate": claims(sub="a\ud800"),
     "sub of 256 bytes": claims(sub="x" * 256),
-    "email_verified as a text": claims(email_verified="true"),
+    "email_verified as another text": claims(email_verified="yes"),
     "email_verified as 1": claims(email_verified=1),
     "email as a number": claims(email=5),
     "email without at": claims(email="jane.example.com"),

@@ -55,7 +55,7 @@ class KeptConnections:
     def install(self) -> None:
         """Intercept how SQLAlchemy opens and closes connections from now on."""
         dialect: Any = PGDialect_psycopg2
-        dialect.connect = lambda _, **options: self._connect(options)
+        dialect.connect = lambda _, _dsn="", **options: self._connect(options)
         dialect.do_close = lambda _, connection: self._close(connection)
         dialect.do_terminate = lambda _, connection: connection.close()
 

@@ -4,7 +4,7 @@ import asyncio
 import socket
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -45,20 +45,23 @@ class RecordingSmtpServer(BackgroundServer):
     """A real SMTP server that keeps every mail; a context manager.
 
     `tls` offers STARTTLS, `implicit_tls` speaks TLS from the first byte. `passwords` makes it
-    require authentication. `refusals` are answers to RCPT by address, of which an empty one hangs
-    up; `data_refusals` those to DATA; `data_answers` the next ones to a mail's content. `on_mail`
-    is called with every mail before it is answered. It hangs up after `mails_per_connection`.
+    require authentication, in one of these `ways`. `refusals` are answers to RCPT by address, of
+    which an empty one hangs up; `data_refusals` those to DATA; `data_answers` the next ones to a
+    mail's content. `on_mail` is called with every mail before it is answered. It hangs up after
+    `mails_per_connection`. `named` has what RCPT named, as it was written.
     """
 
     tls: ssl.SSLContext | None = None
     implicit_tls: ssl.SSLContext | None = None
     passwords: dict[str, str] | None = None
+    ways: Collection[str] = ("PLAIN", "LOGIN")
     refusals: dict[str, str] = field(default_factory=dict)
     data_refusals: dict[str, str] = field(default_factory=dict)
     data_answers: list[str] = field(default_factory=list)
     on_mail: Callable[[ReceivedMail], object] = lambda _mail: None
     mails_per_connection: int | None = None
     received: list[ReceivedMail] = field(default_factory=list)
+    named: list[str] = field(default_factory=list)
     connections: int = 0
     logins: list[tuple[str, str]] = field(default_factory=list)
     port: int = 0
@@ -98,6 +101,7 @@ class RecordingSmtpServer(BackgroundServer):
             hostname="sink.example",
             tls_context=self.tls,
             auth_require_tls=False,
+            auth_exclude_mechanism={"PLAIN", "LOGIN"} - set(self.ways),
             authenticator=self._authenticate if self.passwords is not None else None,
             loop=self._loop,
         )
@@ -153,6 +157,10 @@ class _Protocol(SMTP):
         self.number = sink.connections
         # Passed as an argument it would warn that authentication without TLS is insecure.
         self._auth_required = sink.passwords is not None
+
+    async def smtp_RCPT(self, arg: str) -> None:  # noqa: N802
+        self._sink.named.append(arg)
+        await super().smtp_RCPT(arg)
 
     async def smtp_DATA(self, arg: str | None) -> None:  # noqa: N802
         assert self.envelope is not None

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from app.administration import accounts, teams
+from app.core.access import COMMAND_LINE
 from app.teams import queries
 from app.teams.errors import LastTeamOwner, TeamOwnerUndeletable
 from app.teams.models import TeamMember, TeamRole
@@ -68,7 +69,10 @@ def test_members_come_and_go(line, rt, team):
     assert removed["member_count"] == 1
     line.refuses("team.not_member", "teams", "remove-member", "Crew", other.username)
     told = [json.loads(entry.details) for entry in audit_rows(rt, "admin_update_team")]
-    assert told == [{"added_user_id": other.id, "role": "admin"}, {"removed_user_id": other.id}]
+    assert told == [
+        {"added_user_id": other.id, "role": "admin"},
+        {"removed_user_id": other.id, "role": "admin"},
+    ]
 
 
 def test_members_are_listed_owners_first(line, rt, user, team):
@@ -89,7 +93,7 @@ def test_members_are_listed_owners_first(line, rt, user, team):
         (second.id, "admin"),
         (first.id, "member"),
     ]
-    line.json("teams", "archive", "Crew")
+    line.json("teams", "archive", "--yes", "Crew")
     assert line.json("teams", "members", str(team["id"])) == listed
     line.refuses("not_found", "teams", "members", "nonsense")
 
@@ -107,10 +111,10 @@ def test_a_role_is_changed_and_the_last_owner_stays_one(line, rt, user, team):
     assert line("teams", "set-role", "Crew", other.username, "boss").exit_code == 2
     told = [json.loads(entry.details) for entry in audit_rows(rt, "admin_update_team")]
     assert told[1:] == [
-        {"changed_user_id": other.id, "role": "owner"},
-        {"changed_user_id": user.id, "role": "member"},
+        {"changed_user_id": other.id, "role": "owner", "previous_role": "member"},
+        {"changed_user_id": user.id, "role": "member", "previous_role": "owner"},
     ]
-    line.json("teams", "archive", "Crew")
+    line.json("teams", "archive", "--yes", "Crew")
     line.refuses("conflict", "teams", "set-role", "Crew", other.username, "owner")
 
 
@@ -120,7 +124,7 @@ def test_of_two_owners_who_step_down_at_once_one_stays(line, rt, user, team):
 
     def step_down(who):
         try:
-            return teams.set_role(rt, "Crew", who.username, TeamRole.MEMBER)
+            return teams.set_role(rt, COMMAND_LINE, "Crew", who.username, TeamRole.MEMBER)
         except LastTeamOwner as error:
             return error
 
@@ -150,7 +154,7 @@ def test_the_last_owner_stays(line, rt, user, team):
 
 def test_teams_are_named_by_id_first_and_ambiguous_names_refused(line, user, team):
     digits = line.json("teams", "create", str(team["id"]), "--owner", user.username)
-    line.json("teams", "archive", str(team["id"]))
+    line.json("teams", "archive", "--yes", str(team["id"]))
     shown = line.json("teams", "list", "--archived")
     assert [(t["id"], t["archived_at"] is None) for t in shown] == [
         (team["id"], False),
@@ -158,9 +162,9 @@ def test_teams_are_named_by_id_first_and_ambiguous_names_refused(line, user, tea
     ]
     create = ("teams", "create", "Twin", "--owner", user.username)
     first, second = line.json(*create)["id"], line.json(*create)["id"]
-    told = line.refuses("conflict", "teams", "archive", "Twin")
+    told = line.refuses("conflict", "teams", "archive", "--yes", "Twin")
     assert told == f"Several teams are called Twin; give the id, {first} or {second}."
-    told = line.refuses("not_found", "teams", "archive", "nonsense")
+    told = line.refuses("not_found", "teams", "archive", "--yes", "nonsense")
     assert told == "There is no team nonsense."
 
 
@@ -175,9 +179,9 @@ def test_a_group_is_assigned(line, team):
 
 
 def test_an_archived_team_is_hidden_and_no_longer_changed(line, rt, user, team):
-    shown = line.json("teams", "archive", "Crew")
+    shown = line.json("teams", "archive", "--yes", "Crew")
     assert shown["archived_at"] == "2026-03-02T09:30:00Z"
-    assert line.json("teams", "archive", "Crew") == shown
+    assert line.json("teams", "archive", "--yes", "Crew") == shown
     assert len(audit_rows(rt, "admin_archive_team")) == 1
     assert line.json("teams", "list") == []
     other = make_user(rt)
@@ -186,8 +190,20 @@ def test_an_archived_team_is_hidden_and_no_longer_changed(line, rt, user, team):
     line.refuses("conflict", "teams", "assign-group", "Crew", "1")
 
 
+def test_a_team_is_changed_and_restored(line, team):
+    options = ("--name", "Ship", "--description", "Sails", "--quota", "5kB")
+    shown = line.json("teams", "update", "Crew", *options)
+    given = {"name": "Ship", "description": "Sails", "storage_quota": 5000}
+    assert shown == team | given
+    assert line.json("teams", "update", "Ship", "--description", "")["description"] == ""
+    line.refuses("conflict", "teams", "restore", "Ship")
+    line.json("teams", "archive", "--yes", "Ship")
+    line.refuses("conflict", "teams", "update", "Ship", "--name", "Boat")
+    assert line.json("teams", "restore", "Ship")["archived_at"] is None
+
+
 def test_archived_teams_are_deleted_when_their_time_is_over(line, rt, clock, team):
-    line.json("teams", "archive", "Crew")
+    line.json("teams", "archive", "--yes", "Crew")
     clock.advance(days=7)
     assert delete_archived(rt) == 0
     clock.advance(seconds=1)
@@ -205,13 +221,13 @@ def test_teams_in_use_are_never_deleted(line, rt, clock, team):
 def test_who_created_a_team_is_not_deleted_before_it(line, rt, user, clock, team):
     other = make_user(rt)
     line.json("teams", "add-member", "Crew", other.username)
-    line.json("users", "delete", other.username)
+    line.json("users", "delete", "--yes", other.username)
     assert line.json("teams", "list")[0]["member_count"] == 1
-    line.refuses("conflict", "users", "delete", user.username)
-    line.json("teams", "archive", "Crew")
+    line.refuses("conflict", "users", "delete", "--yes", user.username)
+    line.json("teams", "archive", "--yes", "Crew")
     clock.advance(days=8)
     line.json("cleanup")
-    line.json("users", "delete", user.username)
+    line.json("users", "delete", "--yes", user.username)
 
 
 def test_the_last_owner_of_a_team_is_not_deleted(line, rt, user, team):
@@ -219,10 +235,10 @@ def test_the_last_owner_of_a_team_is_not_deleted(line, rt, user, team):
     for owner in (other, third):
         line.json("teams", "add-member", "Crew", owner.username, "--role", "owner")
     line.json("teams", "remove-member", "Crew", user.username)
-    line.json("users", "delete", third.username)
-    assert "last owner" in line.refuses("conflict", "users", "delete", other.username)
-    line.json("teams", "archive", "Crew")
-    line.json("users", "delete", other.username)
+    line.json("users", "delete", "--yes", third.username)
+    assert "last owner" in line.refuses("conflict", "users", "delete", "--yes", other.username)
+    line.json("teams", "archive", "--yes", "Crew")
+    line.json("users", "delete", "--yes", other.username)
     assert line.json("teams", "list", "--archived")[0]["owner_id"] is None
 
 
@@ -238,8 +254,8 @@ def test_an_owner_who_goes_and_one_who_is_deleted_at_once_leave_one(line, rt, us
 
     found = run_concurrently(
         [
-            lambda: attempt(lambda: teams.remove_member(rt, "Crew", user.username)),
-            lambda: attempt(lambda: accounts.delete(rt, other.username)),
+            lambda: attempt(lambda: teams.remove_member(rt, COMMAND_LINE, "Crew", user.username)),
+            lambda: attempt(lambda: accounts.delete(rt, COMMAND_LINE, other.username)),
         ]
     )
     assert sum(isinstance(one, Exception) for one in found) == 1
@@ -265,4 +281,4 @@ def test_human_text(line, user, team):
     ]
     shown = line("teams", "set-role", "Crew", user.username, "owner").text
     assert shown == f"Crew (id {team['id']}) has {user.username} as owner"
-    assert line("teams", "archive", "Crew").text == f"Crew (id {team['id']}) is archived"
+    assert line("teams", "archive", "--yes", "Crew").text == f"Crew (id {team['id']}) is archived"

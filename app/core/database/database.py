@@ -35,7 +35,7 @@ DATABASE_ERRORS = (SQLAlchemyError, DatabaseUnavailable)
 class DatabaseReadOnly(DatabaseUnavailable):
     """The database answers, but accepts no writes: a standby, or a read-only file."""
 
-    message = "The database takes no changes."
+    message = "The database does not accept changes."
 
 
 class Database:
@@ -46,7 +46,10 @@ class Database:
     """
 
     def __init__(self, app: Flask, config: Config) -> None:
-        app.config["SQLALCHEMY_DATABASE_URI"] = config.database_url
+        is_sqlite = config.database_url.startswith("sqlite")
+        # What a URL of PostgreSQL says are parameters of the driver, see `_engine_options`.
+        uri = config.database_url if is_sqlite else "postgresql+psycopg2://"
+        app.config["SQLALCHEMY_DATABASE_URI"] = uri
         app.config["SQLALCHEMY_ENGINE_OPTIONS"] = _engine_options(config)
         db.init_app(app)
         self.schema = SchemaCheck()

@@ -17,15 +17,22 @@ class NameAmbiguous(Conflict):
 
 
 def get_named(
-    session: Session, table: type[Named], typed: str, missing: type[NotFound], one: str, many: str
+    session: Session,
+    table: type[Named],
+    typed: str | int,
+    missing: type[NotFound],
+    one: str,
+    many: str,
 ) -> Named:
-    """Return the row with this id or name; digits are taken for an id first.
+    """Return the row with this id or name; digits are taken for an id first, an `int` only for one.
 
     `one` and `many` are what messages call such rows. Raises: `missing`, NameAmbiguous.
     """
-    row_id = typed_id(typed)
+    row_id = typed if isinstance(typed, int) else typed_id(typed)
     if row_id is not None and (found := session.get(table, row_id)):
         return found
+    if isinstance(typed, int):
+        raise missing
     columns: Any = table
     named = select(table).where(columns.name == typed.strip()).order_by(columns.id)
     rows: Any = session.scalars(named).all()

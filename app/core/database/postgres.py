@@ -7,14 +7,17 @@ import gevent
 import psycopg2
 from gevent.socket import wait_read, wait_write
 from psycopg2 import extensions
-from sqlalchemy import Engine, event, make_url
+from sqlalchemy import Engine, event
 from sqlalchemy.pool import ConnectionPoolEntry
+
+from app.core.store_urls import libpq_parameters
 
 # libpq's parameters unless the URL sets them. If a server vanishes silently, as in a failover, that
 # is noticed within 25 seconds; the kernel by default takes a quarter of an hour or more.
-DEFAULTS = {
+DEFAULTS: dict[str, Any] = {
     "connect_timeout": 5,
     "application_name": "gatehouse",
+    "client_encoding": "UTF8",
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
@@ -34,9 +37,8 @@ class NoAnswer(psycopg2.OperationalError):
 
 
 def connect_args(url: str) -> dict[str, Any]:
-    """Return the driver's connection parameters besides those of the URL."""
-    named = make_url(url).query
-    return {name: value for name, value in DEFAULTS.items() if name not in named}
+    """Return the driver's connection parameters; the URL has the last word."""
+    return DEFAULTS | libpq_parameters(url)
 
 
 def install(engine: Engine) -> None:
@@ -44,13 +46,17 @@ def install(engine: Engine) -> None:
 
     # libpq would wait for the DNS in C.
     @event.listens_for(engine, "do_connect")
-    def find(_dialect: object, _record: object, _args: object, parameters: dict[str, Any]) -> None:
+    def connect(dialect: Any, _record: object, args: Any, parameters: dict[str, Any]) -> Any:
         host = str(parameters.get("host") or "")
         if host and host[0] not in "/@" and "," not in host and not parameters.get("hostaddr"):
             addresses = _addresses(host, parameters.get("port"))
             parameters["hostaddr"] = ",".join(addresses)
             # Certificates are verified against the name. libpq wants lists of equal length.
             parameters["host"] = ",".join([host] * len(addresses))
+        try:
+            return dialect.connect(*args, **parameters)
+        except UnicodeDecodeError as error:  # a server refuses in its own language and encoding
+            raise psycopg2.OperationalError("the refusal is not in UTF-8") from error
 
     # After reads, which commit by themselves, the pool resets this when a connection is given
     # back; if the server went away just then, its error would end the request that had its answer.

@@ -67,25 +67,15 @@ def name(value: Any) -> str | None:
 
 
 def flag(value: Any) -> bool:
-    """Return a JSON boolean; False if it is missing.
-
-    Raises: ProviderRejected for anything else: a string "false", say, is ambiguous.
-    """
-    if value is None:
-        return False
-    if not isinstance(value, bool):
-        raise ProviderRejected("email_verified is not a boolean")
-    return value
-
-
-def lenient_flag(value: Any) -> bool:
-    """Return a boolean that may be given as a string; False if it is missing.
+    """Return a boolean, which some providers spell as a text; False if it is missing.
 
     Raises: ProviderRejected.
     """
     if isinstance(value, str) and value.strip().lower() in ("true", "false"):
         return value.strip().lower() == "true"
-    return flag(value)
+    if value is not None and not isinstance(value, bool):
+        raise ProviderRejected("email_verified is not a boolean")
+    return value is True
 
 
 def text(value: Any) -> str | None:

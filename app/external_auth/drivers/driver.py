@@ -38,6 +38,10 @@ D = TypeVar("D", bound="Driver")
 
 # RFC 6749, appendix A.12; anything else could not be sent in a header.
 _ACCESS_TOKEN = re.compile(r"[\x21-\x7e][\x20-\x7e]*")
+# What an `error` cannot contain (RFC 6749, appendix A.7).
+_NOT_IN_ERROR = re.compile(r"[^\x20\x21\x23-\x5b\x5d-\x7e]")
+# Of a user info endpoint (RFC 6750 §3).
+_CHALLENGE_ERROR = re.compile(r'\berror="([^"]*)"')
 MAX_REASON_LENGTH = 100
 
 log = logging.getLogger(__name__)
@@ -66,7 +70,8 @@ class Authorization:
 class Callback:
     """What the browser returned with, and what was remembered for it.
 
-    `issuer` is the parameter `iss` (RFC 9207), None if it was missing.
+    `issuer` is the parameter `iss` (RFC 9207), None if it was missing. `must_be_recent`: the person
+    must just have signed in at the provider.
     """
 
     code: str = field(repr=False)
@@ -74,6 +79,7 @@ class Callback:
     nonce: str | None = field(repr=False)
     pkce_verifier: str = field(repr=False)
     issuer: str | None = None
+    must_be_recent: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,13 +106,33 @@ def parse_json(text: bytes) -> Any:
         raise ValueError("nested too deeply") from None
 
 
+def error_word(value: Any) -> str:
+    """Return the `error` of a refusal as it may be logged; "" if there is none."""
+    if not isinstance(value, str | int):
+        return ""
+    return one_line(_NOT_IN_ERROR.sub(" ", str(value)))[:MAX_REASON_LENGTH]
+
+
+def _refusal(response: requests.Response) -> str:
+    """Return the status of a failed response, and the `error` in its body or its challenge."""
+    try:
+        answer = parse_json(response.content)
+    except ValueError:
+        answer = None
+    word = error_word(answer.get("error")) if isinstance(answer, dict) else ""
+    challenge = _CHALLENGE_ERROR.search(response.headers.get("WWW-Authenticate", ""))
+    if not word and challenge:
+        word = error_word(challenge[1])
+    return f"status {response.status_code}" + (f": {word}" if word else "")
+
+
 def json_value(response: requests.Response) -> Any:
     """Return the JSON value of a successful response, whatever its content type.
 
     Raises: ProviderRejected.
     """
     if not 200 <= response.status_code < 300:
-        raise ProviderRejected(f"status {response.status_code}")
+        raise ProviderRejected(_refusal(response))
     try:
         return parse_json(response.content)
     except ValueError:
@@ -124,6 +150,11 @@ def json_object(response: requests.Response) -> dict[str, Any]:
     return found
 
 
+def bearer(access_token: str) -> dict[str, str]:
+    """Return the header that carries an access token (RFC 6750 §2.1)."""
+    return {"Authorization": f"Bearer {access_token}"}
+
+
 def transport_reason(error: requests.RequestException) -> str:
     """Describe a transport error: by its text only if it is our own, which repeats no secret."""
     return str(error) if isinstance(error, Refused) else type(error).__name__
@@ -133,11 +164,22 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def report(provider: Provider, reason: str) -> None:
-    """Log why a provider cannot be used, and count it: no browser is told."""
+def report(provider: Provider, reason: str, *, is_failure: bool = True) -> None:
+    """Log why a provider cannot be used, and count it: no browser is told.
+
+    What ends no sign-in, or is a person's own choice, is no failure and not counted.
+    """
     kind, key = provider.provider_kind, provider.key
-    FAILURES.labels(str(kind), key).inc()
+    if is_failure:
+        FAILURES.labels(str(kind), key).inc()
     log.warning("external provider %s (%s): %s", key, kind, reason)
+
+
+def callback_refusal(provider: Provider, error: str) -> ProviderRejected:
+    """Report the `error` that a browser came back with (RFC 6749 §4.1.2.1); return it to raise."""
+    word = error_word(error)
+    report(provider, f"the callback says: {word}", is_failure=word != "access_denied")
+    return ProviderRejected(word)
 
 
 def reported(method: Callable[Concatenate[D, P], T]) -> Callable[Concatenate[D, P], T]:
@@ -162,9 +204,11 @@ class Driver(ABC):
     """Speaks to one provider for a single use: its time budget starts when it is made.
 
     `client_secret` is in clear. `default_scopes` are requested unless some are stored.
+    `tells_sign_in_time`: whether the provider says when the person signed in there.
     """
 
     default_scopes: ClassVar = ""
+    tells_sign_in_time: ClassVar = False
 
     def __init__(self, rt: Runtime, provider: Provider, client_secret: str | None) -> None:
         self.rt = rt
@@ -177,8 +221,8 @@ class Driver(ABC):
             os.environ["OAUTHLIB_INSECURE_TRANSPORT"] = "1"
 
     @abstractmethod
-    def authorize(self, redirect_uri: str) -> Authorization:
-        """Prepare a sign-in.
+    def authorize(self, redirect_uri: str, *, anew: bool = False) -> Authorization:
+        """Prepare a sign-in; `anew` has the provider ask even a person that it knows.
 
         Raises: DiscoveryFailed, ProviderMisconfigured.
         """
@@ -219,21 +263,33 @@ class Driver(ABC):
         endpoints: tuple[str | None, ...],
         checks: Mapping[str, str],
         key_count: int | None = None,
+        shortcomings: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
-        """Return the result of a test, with the endpoints for authorization, token and userinfo."""
+        """Return the result of a test, with the endpoints for authorization, token and userinfo.
+
+        `shortcomings` are checks that failed, although the provider can be used.
+        """
         names = ("authorization_endpoint", "token_endpoint", "userinfo_endpoint")
         return {
             "issuer": issuer,
             **dict(zip(names, endpoints, strict=True)),
             "jwks_key_count": key_count,
             "checks": [
-                {"name": name, "success": True, "message": message}
-                for name, message in checks.items()
+                {"name": name, "success": success, "message": message}
+                for found, success in ((checks, True), (shortcomings or {}, False))
+                for name, message in found.items()
             ],
         }
 
     def _authorization(
-        self, url: str, redirect_uri: str, *, scope: str, state: str, nonce: str | None = None
+        self,
+        url: str,
+        redirect_uri: str,
+        *,
+        scope: str,
+        state: str,
+        nonce: str | None = None,
+        **more: str,
     ) -> Authorization:
         """Return an authorization request; a blank `scope` is left out, the URL's query is kept."""
         client, verifier = WebApplicationClient(self.provider.client_id), tokens.random_token()
@@ -247,6 +303,7 @@ class Driver(ABC):
             nonce=nonce,
             code_challenge=client.create_code_challenge(verifier, "S256"),
             code_challenge_method="S256",
+            **more,
         ).partition("?")
         address = f"{endpoint}?{query}&{added}" if query else f"{endpoint}?{added}"
         return Authorization(url=address, state=state, nonce=nonce, pkce_verifier=verifier)
@@ -290,8 +347,7 @@ def _checked(response: requests.Response) -> requests.Response:
         answer.get(name) for name in ("access_token", "token_type", "id_token")
     )
     if not isinstance(token, str) or not _ACCESS_TOKEN.fullmatch(token):
-        refusal = one_line(str(answer.get("error") or ""))[:MAX_REASON_LENGTH]
-        raise ProviderRejected(refusal or "there is no access token")
+        raise ProviderRejected(error_word(answer.get("error")) or "there is no access token")
     if kind is not None and (not isinstance(kind, str) or kind.lower() != "bearer"):
         raise ProviderRejected("the token type is not bearer")
     kept = {"access_token": token, "token_type": "Bearer"}

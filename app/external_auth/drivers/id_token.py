@@ -13,10 +13,11 @@ from typing import Any
 import jwt
 from jwt.algorithms import HMACAlgorithm
 
-from app.external_auth.drivers.driver import parse_json
+from app.external_auth.drivers.driver import error_word, parse_json
 from app.external_auth.errors import ProviderRejected
 
 MAX_TOKEN_LENGTH = 64 * 1024
+RECENT_SECONDS = 300
 
 SYMMETRIC = {
     "HS256": HMACAlgorithm.SHA256,
@@ -56,8 +57,8 @@ class Header:
     key_id: str | None
 
 
-def header(token: str, believed: Collection[str]) -> Header:
-    """Return the token's header, if its algorithm is one of the believed.
+def header(token: str, *, announced: Collection[str], supported: Collection[str]) -> Header:
+    """Return the token's header, if its algorithm is both announced and supported.
 
     Raises: ProviderRejected.
     """
@@ -68,8 +69,10 @@ def header(token: str, believed: Collection[str]) -> Header:
     except (jwt.PyJWTError, ValueError, RecursionError):
         raise ProviderRejected("the ID token is malformed") from None
     algorithm, kind = found.get("alg"), found.get("typ", "JWT")
-    if not isinstance(algorithm, str) or algorithm not in believed:
-        raise ProviderRejected("the ID token's algorithm is not one of the announced")
+    if not isinstance(algorithm, str) or algorithm not in supported:
+        raise ProviderRejected(f"the ID token's algorithm is unsupported: {error_word(algorithm)}")
+    if algorithm not in announced:
+        raise ProviderRejected(f"the ID token's algorithm was not announced: {algorithm}")
     if not isinstance(kind, str) or kind.lower() not in _TYPES:
         raise ProviderRejected("the ID token is of another type")
     if any(name in found for name in ("crit", "cty", "enc")):
@@ -105,13 +108,10 @@ def claims(
     try:
         found = parse_json(_verifier.decode(token, key, algorithms=[header.algorithm]))
     except (jwt.PyJWTError, ValueError, TypeError):
-        raise ProviderRejected("the ID token's signature or its text is not valid") from None
+        raise ProviderRejected("the ID token's signature or content is not valid") from None
     if not isinstance(found, dict):
         raise ProviderRejected("the ID token has no claims")
-    audience, party = found.get("aud"), found.get("azp", client_id)
-    everyone = audience if audience and isinstance(audience, list) else [audience]
-    if any(other != client_id for other in [*everyone, party]):
-        raise ProviderRejected("the ID token is for somebody else")
+    _check_audience(found, client_id)
     _number(found, "iat")
     if now >= _number(found, "exp"):
         raise ProviderRejected("the ID token has expired")
@@ -119,8 +119,27 @@ def claims(
     if not nonce or not isinstance(said, str):
         raise ProviderRejected("the ID token has no nonce")
     if not hmac.compare_digest(said.encode("utf-8", "surrogatepass"), nonce.encode()):
-        raise ProviderRejected("the ID token's nonce is another sign-in's")
+        raise ProviderRejected("the ID token's nonce belongs to another sign-in")
     return found
+
+
+def require_recent(claims: Mapping[str, Any], now: float) -> None:
+    """Refuse a token of somebody who signed in at the provider a while ago.
+
+    Raises: ProviderRejected.
+    """
+    if now - _number(claims, "auth_time") > RECENT_SECONDS:
+        raise ProviderRejected("the sign-in at the provider was not a recent one")
+
+
+def _check_audience(found: Mapping[str, Any], client_id: str) -> None:
+    """Refuse a token that is not ours; `azp` has to say so if it is meant for others as well."""
+    audience = found.get("aud")
+    everyone = audience if isinstance(audience, list) else [audience]
+    if client_id not in everyone or found.get("azp", client_id) != client_id:
+        raise ProviderRejected("the ID token is for somebody else")
+    if "azp" not in found and any(other != client_id for other in everyone):
+        raise ProviderRejected("the ID token is for others as well, and has no azp")
 
 
 def _fits(key: Mapping[str, Any], header: Header) -> bool:

@@ -15,11 +15,14 @@ from app.external_auth.drivers.driver import (
     Callback,
     Driver,
     ExternalProfile,
+    bearer,
+    error_word,
     json_object,
     json_value,
     reported,
 )
 from app.external_auth.errors import ProviderMisconfigured, ProviderRejected
+from app.external_auth.models import TokenAuth
 
 GITHUB = "https://github.com"
 # Without it QQ's responses are form-encoded, or a call of a JavaScript function (JSONP).
@@ -79,8 +82,8 @@ class OAuth2Driver(Driver):
         return Endpoints(*allowed)
 
     @reported
-    def authorize(self, redirect_uri: str) -> Authorization:
-        """Prepare a sign-in."""
+    def authorize(self, redirect_uri: str, *, anew: bool = False) -> Authorization:  # noqa: ARG002
+        """Prepare a sign-in; OAuth 2 has no words for `anew`."""
         url, state = self.endpoints.authorization, f"oauth2_{tokens.random_hex()}"
         scope = self.provider.scopes or self.default_scopes
         return self._authorization(url, redirect_uri, scope=scope, state=state)
@@ -90,7 +93,9 @@ class OAuth2Driver(Driver):
         """Exchange the code, once, and request the user info."""
         endpoints = self.endpoints
         self._check_callback(callback, endpoints)
-        token = self._exchange(callback, endpoints.token, **self.token_options)
+        basic_auth = self.provider.token_auth == TokenAuth.BASIC
+        options = self.token_options
+        token = self._exchange(callback, endpoints.token, basic_auth=basic_auth, **options)
         return self.profile(endpoints, token["access_token"])
 
     @reported
@@ -137,7 +142,7 @@ class GenericOAuth2Driver(OAuth2Driver):
 
     def profile(self, endpoints: Endpoints, access_token: str) -> ExternalProfile:
         """Read the claims by their configured names."""
-        shown = _bearer(access_token)
+        shown = bearer(access_token)
         answer = json_object(self.http_client.get(endpoints.userinfo, headers=shown))
         stored = self.provider
 
@@ -153,7 +158,7 @@ class GenericOAuth2Driver(OAuth2Driver):
             namespace=claims.namespace(self.namespace()),
             subject=claims.subject(text(subject_claim)),
             email=claims.email(text(stored.email_claim or "email")),
-            email_verified=claims.lenient_flag(verified),
+            email_verified=claims.flag(verified),
             display_name=claims.name(text(stored.display_name_claim or "name")),
             preferred_username=claims.name(text(stored.username_claim or "preferred_username")),
         )
@@ -179,7 +184,7 @@ class GithubDriver(OAuth2Driver):
 
     def profile(self, endpoints: Endpoints, access_token: str) -> ExternalProfile:
         """Return the user, with the email address that is both primary and verified, if any."""
-        shown = _bearer(access_token)
+        shown = bearer(access_token)
         user = json_object(self.http_client.get(endpoints.userinfo, headers=shown))
         parts = urlsplit(endpoints.userinfo)
         emails_url = parts._replace(path=f"{parts.path}/emails").geturl()
@@ -239,11 +244,6 @@ class QQDriver(OAuth2Driver):
         )
 
 
-def _bearer(access_token: str) -> dict[str, str]:
-    """Return the header that carries an access token (RFC 6750 §2.1)."""
-    return {"Authorization": f"Bearer {access_token}"}
-
-
 def _primary(entries: Any) -> str | None:
     """Return GitHub's verified primary address, or None.
 
@@ -266,5 +266,6 @@ def _accepted(response: requests.Response) -> Mapping[str, Any]:
     """Return the object of a response that is not a refusal; QQ refuses with status 200."""
     answer = json_object(response)
     if answer.get("ret", 0) != 0 or answer.get("error"):
-        raise ProviderRejected("QQ refused")
+        word = error_word(answer.get("error") or answer.get("ret"))
+        raise ProviderRejected(f"QQ refused: {word}")
     return answer

@@ -5,28 +5,35 @@ Documents and key sets are cached for a while, once they are valid.
 
 import re
 from collections.abc import Callable, Collection, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 import jwt
 import requests
 
 from app.core import tokens
-from app.external_auth.drivers import claims, id_token
+from app.external_auth.drivers import claims, id_token, metadata
 from app.external_auth.drivers.driver import (
     Authorization,
     Callback,
     Driver,
     ExternalProfile,
+    bearer,
     json_object,
+    report,
     reported,
     transport_reason,
 )
+from app.external_auth.drivers.metadata import Document, Metadata
 from app.external_auth.errors import DiscoveryFailed, ProviderMisconfigured, ProviderRejected
+from app.external_auth.models import TokenAuth
 
 PATH = "/.well-known/openid-configuration"
 GOOGLE = "https://accounts.google.com"
 MICROSOFT = "https://login.microsoftonline.com"
+# The first asks the person; the second asks for the time, since whoever holds the browser can take
+# the first out of the address.
+ANEW = {"prompt": "login", "max_age": "0"}
 DEFAULT_TENANT = "common"
 TENANT_ALIASES = ("common", "consumers", "organizations")
 # The tenant of all personal accounts.
@@ -36,31 +43,16 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 _TENANT_ISSUER = re.compile(r"(https?://[^/?#]+)/([a-z0-9-]+)/v2\.0")
 
 T = TypeVar("T")
-Document = Mapping[str, Any]
 KeySet = tuple[Mapping[str, Any], ...]
-
-
-@dataclass(frozen=True)
-class Metadata:
-    """The part of a discovery document that a sign-in needs.
-
-    `token_endpoint` may be missing until a code is exchanged. With `promises_callback_iss`
-    every callback names the issuer (RFC 9207).
-    """
-
-    issuer: str
-    authorization_endpoint: str
-    token_endpoint: str | None
-    userinfo_endpoint: str | None
-    jwks_uri: str
-    algorithms: tuple[str, ...]
-    promises_callback_iss: bool
 
 
 class OpenIdDriver(Driver):
     """Signs in by the authorization code flow of OpenID Connect."""
 
     algorithms: ClassVar[Collection[str]] = id_token.ALGORITHMS
+    # Whether user info may know more than the ID token.
+    reads_userinfo: ClassVar = True
+    tells_sign_in_time = True
 
     @property
     def issuer(self) -> str:
@@ -85,41 +77,47 @@ class OpenIdDriver(Driver):
         return claims.flag(said.get("email_verified"))
 
     @reported
-    def authorize(self, redirect_uri: str) -> Authorization:
+    def authorize(self, redirect_uri: str, *, anew: bool = False) -> Authorization:
         """Prepare a sign-in; fail already here if the provider's keys cannot be fetched."""
-        metadata = self._metadata()
-        self._keys(metadata.jwks_uri)
-        scopes = ["openid", *(self.provider.scopes or self.default_scopes).split()]
+        known = self._metadata()
+        self._keys(known.jwks_uri)
         return self._authorization(
-            metadata.authorization_endpoint,
+            known.authorization_endpoint,
             redirect_uri,
-            scope=" ".join(dict.fromkeys(scopes)),
+            scope=" ".join(self._scopes()),
             state=tokens.random_nonce(),
             nonce=tokens.random_nonce(),
+            **(ANEW if anew else {}),
         )
 
     @reported
     def identify(self, callback: Callback) -> ExternalProfile:
-        """Exchange the code and validate the ID token; user info is never requested."""
-        metadata = self._metadata()
-        self._check_callback(callback, metadata)
-        endpoint = _token_endpoint(metadata)
-        token = self._exchange(callback, endpoint, basic_auth=True).get("id_token")
-        if token is None:
+        """Exchange the code and validate the ID token; user info adds what it does not say."""
+        known = self._metadata()
+        self._check_callback(callback, known)
+        basic_auth = self._sends_basic(known)
+        token = self._exchange(callback, _token_endpoint(known), basic_auth=basic_auth)
+        if "id_token" not in token:
             raise ProviderRejected("there is no ID token")
-        said = self._claims(metadata, token, callback.nonce)
+        said = self._claims(known, token["id_token"], callback.nonce)
         vouching = said.get("iss")
-        if not isinstance(vouching, str) or not self.accepts_token_issuer(
-            vouching, metadata.issuer
-        ):
-            raise ProviderRejected("the ID token is another issuer's")
-        return ExternalProfile(
-            namespace=claims.namespace(vouching),
-            subject=claims.subject(said.get("sub")),
-            email=claims.email(said.get("email")),
-            email_verified=self.is_email_verified(said),
-            display_name=claims.name(said.get("name")),
-            preferred_username=claims.name(said.get("preferred_username")),
+        if not isinstance(vouching, str) or not self.accepts_token_issuer(vouching, known.issuer):
+            raise ProviderRejected("the ID token is from another issuer")
+        if callback.must_be_recent:
+            id_token.require_recent(said, self.rt.clock.now().timestamp())
+        profile = self._profile(claims.namespace(vouching), said)
+        is_verification_told = None not in (profile.email, said.get("email_verified"))
+        is_complete = is_verification_told and profile.display_name is not None
+        if is_complete or not self.reads_userinfo or known.userinfo_endpoint is None:
+            return profile
+        added = self._user_info(profile, known.userinfo_endpoint, token["access_token"])
+        if is_verification_told or profile.email not in (None, added.email):
+            # Whether an address is verified is said of the one beside it.
+            added = replace(added, email=profile.email, email_verified=profile.email_verified)
+        return replace(
+            added,
+            display_name=profile.display_name or added.display_name,
+            preferred_username=profile.preferred_username or added.preferred_username,
         )
 
     @reported
@@ -142,25 +140,66 @@ class OpenIdDriver(Driver):
             "discovery": "The discovery document is complete.",
             "jwks": f"Usable keys: {count}.",
         }
-        return self._result(known.issuer, endpoints, checks, count)
+        lacks = metadata.shortcomings(known, self._scopes())
+        if not self.client_secret or self.provider.token_auth in (TokenAuth.BASIC, TokenAuth.POST):
+            lacks.pop("token_auth", None)
+        return self._result(known.issuer, endpoints, checks, count, lacks)
 
-    def _check_callback(self, callback: Callback, metadata: Metadata) -> None:
+    def _sends_basic(self, known: Metadata) -> bool:
+        chosen = self.provider.token_auth
+        return chosen != TokenAuth.POST and (chosen == TokenAuth.BASIC or known.takes_basic)
+
+    def _scopes(self) -> list[str]:
+        stored = (self.provider.scopes or self.default_scopes).split()
+        return list(dict.fromkeys(["openid", *stored]))
+
+    def _profile(self, namespace: str, said: Mapping[str, Any]) -> ExternalProfile:
+        return ExternalProfile(
+            namespace=namespace,
+            subject=claims.subject(said.get("sub")),
+            email=claims.email(said.get("email")),
+            email_verified=self.is_email_verified(said),
+            display_name=claims.name(said.get("name")),
+            preferred_username=claims.name(said.get("preferred_username")),
+        )
+
+    def _user_info(self, profile: ExternalProfile, url: str, token: str) -> ExternalProfile:
+        """Return what user info says of the same person (OpenID Connect Core §5.3).
+
+        The ID token alone says who signs in, so a failure is only reported, and adds nothing.
+        """
+        try:
+            said = json_object(self.http_client.get(url, headers=bearer(token)))
+            found = self._profile(profile.namespace, said)
+        except requests.RequestException as error:
+            reason = transport_reason(error)
+        except ProviderRejected as error:
+            reason = error.reason
+        else:
+            if found.subject == profile.subject:
+                return found
+            reason = "it is somebody else's"
+        report(self.provider, f"user info: {reason}", is_failure=False)
+        return profile
+
+    def _check_callback(self, callback: Callback, known: Metadata) -> None:
         """Refuse a callback that comes from another provider (RFC 9207)."""
         named = callback.issuer
         if named is None:
-            if metadata.promises_callback_iss:
+            if known.promises_callback_iss:
                 raise ProviderRejected("the callback does not name its issuer")
-        elif named != metadata.issuer and not self.accepts_token_issuer(named, metadata.issuer):
+        elif named != known.issuer and not self.accepts_token_issuer(named, known.issuer):
             raise ProviderRejected("the callback names another issuer")
 
-    def _claims(self, metadata: Metadata, token: str, nonce: str | None) -> dict[str, Any]:
+    def _claims(self, known: Metadata, token: str, nonce: str | None) -> dict[str, Any]:
         """Return the claims of a token signed by the only key that can have signed it."""
-        header = id_token.header(token, set(metadata.algorithms).intersection(self.algorithms))
+        announced, supported = known.algorithms, self.algorithms
+        header = id_token.header(token, announced=announced, supported=supported)
         secret, client_id = self.client_secret, self.provider.client_id
         now = self.rt.clock.now().timestamp()
         key: jwt.PyJWK | bytes
         if header.algorithm not in id_token.SYMMETRIC:
-            key = self._key(metadata.jwks_uri, header)
+            key = self._key(known.jwks_uri, header)
         elif secret:
             key = secret.encode()
         else:
@@ -185,22 +224,9 @@ class OpenIdDriver(Driver):
 
         def fetch() -> Metadata:
             document = self._fetch(f"{self.issuer}{PATH}")
-            name = _text(document, "issuer")
-            if not self.accepts_document_issuer(name):
-                raise DiscoveryFailed("the document is another issuer's")
-            if "code" not in _texts(document, "response_types_supported"):
-                raise DiscoveryFailed("the response type code is not supported")
-            _texts(document, "subject_types_supported")
-            promise = document.get("authorization_response_iss_parameter_supported")
-            return Metadata(
-                issuer=name,
-                authorization_endpoint=self._url(document, "authorization_endpoint"),
-                token_endpoint=self._optional_url(document, "token_endpoint"),
-                userinfo_endpoint=self._optional_url(document, "userinfo_endpoint"),
-                jwks_uri=self._url(document, "jwks_uri"),
-                algorithms=_texts(document, "id_token_signing_alg_values_supported"),
-                promises_callback_iss=promise is True,
-            )
+            if not self.accepts_document_issuer(metadata.text(document, "issuer")):
+                raise DiscoveryFailed("the document belongs to another issuer")
+            return metadata.read(document, self.http_client.allows, self.algorithms)
 
         # The class is part of the key: what one accepts as a document another may not.
         return self._cached((type(self), self.issuer), fetch)
@@ -224,7 +250,7 @@ class OpenIdDriver(Driver):
         try:
             return self.rt.http_client.cache.get(key, fetch, seconds=seconds, other_than=other_than)
         except TimeoutError:
-            raise DiscoveryFailed("somebody else's question took all the time there was") from None
+            raise DiscoveryFailed("waiting for another request took all the time") from None
 
     def _fetch(self, url: str) -> Document:
         try:
@@ -234,40 +260,22 @@ class OpenIdDriver(Driver):
         except ProviderRejected as error:
             raise DiscoveryFailed(error.reason) from None
 
-    def _optional_url(self, document: Document, name: str) -> str | None:
-        return None if document.get(name) is None else self._url(document, name)
 
-    def _url(self, document: Document, name: str) -> str:
-        url = _text(document, name)
-        if not self.http_client.allows(url):
-            raise DiscoveryFailed(f"{name} may not be asked")
-        return url
-
-
-def _text(document: Document, name: str) -> str:
-    value = document.get(name)
-    if not isinstance(value, str) or not value:
-        raise DiscoveryFailed(f"{name} is missing")
-    return value
-
-
-def _texts(document: Document, name: str) -> tuple[str, ...]:
-    values = document.get(name)
-    if not isinstance(values, list) or not values or not all(isinstance(v, str) for v in values):
-        raise DiscoveryFailed(f"{name} is missing")
-    return tuple(values)
-
-
-def _token_endpoint(metadata: Metadata) -> str:
-    if metadata.token_endpoint is None:
+def _token_endpoint(known: Metadata) -> str:
+    if known.token_endpoint is None:
         raise DiscoveryFailed("token_endpoint is missing")
-    return metadata.token_endpoint
+    return known.token_endpoint
 
 
 class GoogleDriver(OpenIdDriver):
-    """Google."""
+    """Google, whose ID token says all that its user info does.
+
+    Only apps that Google has approved for it are told when somebody signed in.
+    """
 
     default_scopes = "profile email"
+    reads_userinfo = False
+    tells_sign_in_time = False
 
     @property
     def issuer(self) -> str:
@@ -278,16 +286,25 @@ class GoogleDriver(OpenIdDriver):
 class MicrosoftDriver(OpenIdDriver):
     """Microsoft: one tenant, or an alias that stands for many.
 
-    A stored issuer that names no tenant is taken literally.
+    Its ID token says all that its user info does. A stored issuer that names no tenant is taken
+    literally.
     """
 
     default_scopes = "profile email"
     algorithms = ("RS256",)
+    reads_userinfo = False
 
     @property
     def issuer(self) -> str:
-        """The issuer of the tenant, or of the alias."""
-        stored, tenant = self.provider.issuer_url, self.provider.tenant
+        """The issuer of the tenant, or of the alias.
+
+        Raises: DiscoveryFailed if the stored tenant cannot be read: it must not become any tenant.
+        """
+        stored = self.provider.issuer_url
+        try:
+            tenant = self.provider.tenant
+        except ValueError as error:
+            raise DiscoveryFailed(str(error)) from None
         if tenant or not stored:
             return f"{MICROSOFT}/{tenant or DEFAULT_TENANT}/v2.0"
         return stored

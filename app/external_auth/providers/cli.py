@@ -8,19 +8,31 @@ from urllib.parse import urlsplit
 
 import click
 
+from app.core.access import COMMAND_LINE
 from app.core.addresses import is_loopback_name
 from app.external_auth.errors import ProviderInvalid
-from app.external_auth.models import Provider
-from app.external_auth.providers import service
+from app.external_auth.models import Provider, TokenAuth
+from app.external_auth.providers import service, testing
 from app.external_auth.providers.schemas import SCHEMAS, show
 from app.external_auth.providers.service import ALIASES
 from app.external_auth.sign_in.service import callback_addresses
-from app.web.cli import Commands, Output, Word, details, printable, read_secret, table
+from app.web.cli import (
+    Commands,
+    Output,
+    Word,
+    confirm,
+    details,
+    printable,
+    progress,
+    read_secret,
+    table,
+    yes_option,
+)
 from app.web.runtime import runtime
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-NOTHING_GIVEN = "is as it was: give what is to change, such as --name"
+NOTHING_GIVEN = "is unchanged: say what to change, such as --name"
 # The options that are not named after their field.
 OPTIONS = {"display_name": "--name", "allowed_domains": "--allowed-domain"}
 SECRET_VARIABLE = "GATEHOUSE_CLIENT_SECRET"
@@ -37,9 +49,15 @@ _FIELDS = [
     click.option("--authorization-url", help="Where browsers sign in (generic_oauth2)."),
     click.option("--token-url", help="Where codes are exchanged (generic_oauth2)."),
     click.option("--userinfo-url", help="Where claims are read (generic_oauth2)."),
+    click.option(
+        "--token-auth",
+        type=Word(list(TokenAuth)),
+        help="How it takes the client secret (oidc, generic_oauth2): by HTTP basic, in the form "
+        "(post), or auto: as the discovery document says, else basic for oidc, post otherwise.",
+    ),
     click.option("--scopes", help="The scopes to ask for, separated by spaces."),
     click.option("--tenant", help="common, organizations, consumers or a UUID (microsoft)."),
-    click.option("--icon-url", help="An https address, or a path of this site."),
+    click.option("--icon-url", help="An https address, or a path on this site."),
     click.option("--enabled/--disabled", default=None, help="Whether it can be used."),
     click.option(
         "--auto-provision/--no-auto-provision",
@@ -118,7 +136,7 @@ def list_providers() -> Output:
 
 @group.command(
     "add",
-    epilog=f"KIND is one of {', '.join(KINDS)}; `flask external-auth kinds` tells what for.",
+    epilog=f"KIND is one of {', '.join(KINDS)}; `flask external-auth kinds` describes them.",
 )
 @click.argument("kind", metavar="KIND", type=Word([*KINDS, *ALIASES]))
 @click.option("--key", required=True, help="Its name in URLs: letters, digits, hyphens.")
@@ -127,7 +145,7 @@ def add(kind: str, key: str, **typed: Any) -> Output:
     """Set up a provider of KIND."""
     given = _given(typed)
     with _in_options():
-        made = service.add(runtime(), kind=kind, key=key, **given)
+        made = service.add(runtime(), COMMAND_LINE, kind=kind, key=key, **given)
     return replace(_shown(made, "was added", remarks=True), note=_callback_note(made))
 
 
@@ -138,7 +156,7 @@ def update(key: str, **typed: Any) -> Output:
     """Change the given options of a provider; an empty text clears an optional one."""
     given = _given(typed)
     with _in_options():
-        changed = service.update(runtime(), key, **given)
+        changed = service.update(runtime(), COMMAND_LINE, key, **given)
     return _shown(changed, "was changed" if given else NOTHING_GIVEN, remarks=True)
 
 
@@ -146,43 +164,54 @@ def update(key: str, **typed: Any) -> Output:
 @click.argument("key")
 def enable(key: str) -> Output:
     """Let people sign in with a provider."""
-    return _shown(service.update(runtime(), key, enabled=True), "is enabled")
+    return _shown(service.update(runtime(), COMMAND_LINE, key, enabled=True), "is enabled")
 
 
 @group.command("disable")
 @click.argument("key")
 def disable(key: str) -> Output:
-    """Keep people from signing in with a provider; links and sessions stay."""
-    return _shown(service.update(runtime(), key, enabled=False), "is disabled")
+    """Stop people from signing in with a provider; links and sessions stay."""
+    return _shown(service.update(runtime(), COMMAND_LINE, key, enabled=False), "is disabled")
 
 
 @group.command("test")
 @click.argument("key")
 def test(key: str) -> Output:
     """Check a provider as far as that is possible without a sign-in."""
-    data = service.test(runtime(), key)
-    facts = {name: value for name, value in data.items() if name != "checks"}
-    checks = {check["name"]: check["message"] for check in data["checks"]}
-    return Output(data, details(facts | checks))
+    progress("asking the provider")
+    return _tested(testing.test(runtime(), COMMAND_LINE, key))
+
+
+@group.command("test-draft")
+@click.argument("kind", metavar="KIND", type=Word([*KINDS, *ALIASES]))
+@_fields(is_new=True)
+def test_draft(kind: str, **typed: Any) -> Output:
+    """Check a provider of KIND that is not set up yet, like `test`."""
+    given = _given(typed)
+    progress("asking the provider")
+    with _in_options():
+        return _tested(testing.test_draft(runtime(), COMMAND_LINE, kind, **given))
 
 
 @group.command("remove")
 @click.argument("key")
-def remove(key: str) -> Output:
+@yes_option
+def remove(key: str, is_sure: bool) -> Output:
     """Delete a provider with its links; the accounts stay."""
-    return _shown(service.remove(runtime(), key), "was removed")
+    confirm(f"Delete the provider {key} with its links?", is_sure=is_sure)
+    return _shown(service.remove(runtime(), COMMAND_LINE, key, is_forced=True), "was removed")
 
 
 def _callback_note(provider: Provider) -> str:
     """Return what remains to be done at the provider, with each URL on a line of its own."""
     addresses = callback_addresses(runtime(), provider)
     if not addresses:
-        return "Nobody can sign in with it before public_site_url is set: see `flask config set -h`"
+        return "Nobody can sign in with it until public_site_url is set: see `flask config set -h`"
     told = ["Register at the provider, as the callback or redirect address:", *addresses]
     if is_loopback_name(urlsplit(addresses[0]).hostname or ""):
         told.append(
-            "Only browsers on this machine can come back to that one; once others reach the site, "
-            "set public_site_url."
+            "Only browsers on this machine can return to that address; set public_site_url before "
+            "others use the site."
         )
     return "\n".join(told)
 
@@ -205,6 +234,12 @@ def _given(typed: dict[str, Any]) -> dict[str, Any]:
     if given.get("client_secret") == "-":
         given["client_secret"] = read_secret("Client secret")
     return given
+
+
+def _tested(data: dict[str, Any]) -> Output:
+    facts = {name: value for name, value in data.items() if name != "checks"}
+    checks = {check["name"]: check["message"] for check in data["checks"]}
+    return Output(data, details(facts | checks))
 
 
 def _shown(provider: Provider, what: str, *, remarks: bool = False) -> Output:

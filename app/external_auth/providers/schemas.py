@@ -5,6 +5,7 @@ Lengths are in bytes. A blank text clears an optional field.
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -14,14 +15,9 @@ from app.core.addresses import is_loopback_name
 from app.core.secret_box import REDACTED
 from app.core.texts import has_controls
 from app.external_auth.drivers.oauth2 import GithubDriver, QQDriver
-from app.external_auth.drivers.openid import (
-    DEFAULT_TENANT,
-    TENANT_ALIASES,
-    is_tenant,
-    tenant_of,
-)
+from app.external_auth.drivers.openid import DEFAULT_TENANT, TENANT_ALIASES, is_tenant, tenant_of
 from app.external_auth.errors import ProviderInvalid
-from app.external_auth.models import Provider, ProviderKind
+from app.external_auth.models import Provider, ProviderKind, TokenAuth
 from app.web.schema import Timestamp, Word
 
 OPENID_SCOPES = "openid profile email"
@@ -37,7 +33,9 @@ def _tenant_options(tenant: str | None) -> dict[str, Any]:
 
 
 def _tenant_of(provider: Provider) -> str | None:
-    return provider.tenant or tenant_of(provider.issuer_url or "")
+    with suppress(ValueError):
+        return provider.tenant or tenant_of(provider.issuer_url or "")
+    return None
 
 
 class Secret(fields.Field[str]):
@@ -82,7 +80,10 @@ class Line(Secret):
 
 def _https_address(text: str) -> None:
     """Refuse what is neither an https URL nor an http one of a loopback host."""
-    problem = ValidationError("must be an https address without fragment")
+    problem = ValidationError(
+        "must be an https address without a fragment, or on this machine an http one, with "
+        "GATEHOUSE_ALLOW_LOOPBACK_HTTP=1"
+    )
     if "#" in text or "\\" in text or not text.isascii() or any(map(str.isspace, text)):
         raise problem
     try:
@@ -100,7 +101,7 @@ def _icon_address(text: str) -> None:
     if not text.startswith("/"):
         _https_address(text)
     elif text.startswith("//") or any(c.isspace() or c in "#\\" for c in text):
-        raise ValidationError("must be a path of this site or an https address")
+        raise ValidationError("must be a path on this site or an https address")
 
 
 def _issuer_address(text: str) -> None:
@@ -168,7 +169,7 @@ class Domains(fields.Field[list[str]]):
     """The only email domains to accept; None if every domain is allowed."""
 
     def _serialize(self, value: Any, *_: Any, **__: Any) -> Any:
-        return value or []
+        return value if isinstance(value, list) else []
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:
         bare = (domain.strip().removeprefix("@").lower() for domain in value)
@@ -221,7 +222,7 @@ class ProviderSchema(Schema):
     protocol = fields.String(dump_only=True, dump_default="oidc")
     display_name = Line(128, required=True)
     icon_url = Line(2048, load_default=None, validate=_icon_address)
-    options: fields.Field[Any] = fields.Dict(dump_only=True)
+    options = fields.Function(lambda _: {})
     tenant: fields.Field[Any] = Absent(attribute="options", load_default={}, load_only=True)
     issuer_url: fields.Field[Any] = Absent(load_default=None)
     authorization_url: fields.Field[Any] = Absent(load_default=None)
@@ -229,6 +230,7 @@ class ProviderSchema(Schema):
     userinfo_url: fields.Field[Any] = Absent(load_default=None)
     client_id = Line(512, required=True)
     client_secret = Secret(load_default=None)
+    token_auth: fields.Field[Any] = Absent(load_default=TokenAuth.AUTO)
     client_secret_configured = fields.Function(lambda provider: bool(provider.client_secret))
     scopes = Scopes("openid")
     enabled = fields.Boolean()
@@ -296,6 +298,7 @@ class OidcSchema(ProviderSchema):
     title = "OpenID Connect"
     description = "Any OpenID Connect provider: discovery, PKCE, nonce and ID token."
     issuer_url = Issuer(512, validate=_issuer_address, **_required(kind))
+    token_auth = fields.Enum(TokenAuth, by_value=True, load_default=TokenAuth.AUTO)
 
 
 class GoogleSchema(ProviderSchema):
@@ -342,6 +345,7 @@ class GenericOAuth2Schema(OAuth2Schema):
     authorization_url = _url(kind)
     token_url = _url(kind)
     userinfo_url = _url(kind)
+    token_auth = fields.Enum(TokenAuth, by_value=True, load_default=TokenAuth.AUTO)
 
 
 class GithubSchema(OAuth2Schema):

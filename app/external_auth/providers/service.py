@@ -5,37 +5,45 @@ change that could break this holds the lock SETTINGS, as does switching those of
 """
 
 import re
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
-from app.audit.models import Action, EntityType, Event
+from app.audit.models import Action, EntityType
+from app.core.access import Operator
 from app.core.database import bulk, locks
 from app.core.database.key_use import KeyUse
 from app.core.runtime import Runtime
 from app.core.secret_box import REDACTED, Resealed, Resealer, SecretUnreadable
-from app.core.texts import did_you_mean, shortened
+from app.core.texts import did_you_mean, pluralized, shortened
+from app.core.tokens import random_uuid
 from app.external_auth import queries
 from app.external_auth.drivers import DRIVERS
 from app.external_auth.drivers.driver import Driver, report
 from app.external_auth.errors import (
-    DiscoveryFailed,
     KindUnknown,
     LastProvider,
     ProviderAmbiguous,
+    ProviderChanged,
     ProviderExists,
+    ProviderFailed,
     ProviderKeyInvalid,
     ProviderMisconfigured,
+    ProviderNeeded,
     ProviderNotFound,
 )
 from app.external_auth.models import Provider, ProviderKind
 from app.external_auth.providers import schemas
+from app.passkeys import relying_party
+from app.settings import keys
 from app.settings import queries as settings_queries
 from app.settings import service as settings
+from app.users import service as users
 
 SECRET_UNREADABLE = (
     "the client secret cannot be decrypted with any key; is a key missing? Put it back; only if it "
@@ -81,14 +89,15 @@ def checked_key(typed: str) -> str:
     return key
 
 
-def add(rt: Runtime, *, kind: str, key: str, **typed: Any) -> Provider:
+def add(rt: Runtime, by: Operator, *, kind: str, key: str | None, **typed: Any) -> Provider:
     """Create a provider; `typed` has the fields of the kind's schema.
 
-    Without a `client_secret` (None or blank) it is a public client.
-    Raises: KindUnknown, ProviderKeyInvalid, ProviderInvalid, ProviderExists.
+    Without a key (None or blank) it gets a UUID for one, without a `client_secret` (None or blank)
+    it is a public client. Raises: KindUnknown, ProviderKeyInvalid, ProviderInvalid, ProviderExists.
     """
     now, provider_kind = rt.clock.now(), named_kind(kind)
-    provider = Provider(provider_kind=provider_kind, key=checked_key(key), created_at=now)
+    key = checked_key(key) if key and key.strip() else random_uuid()
+    provider = Provider(provider_kind=provider_kind, key=key, created_at=now)
     _set(rt, provider, schemas.load(provider_kind, typed))
     with rt.transaction() as session:
         if queries.find_provider_by_key(session, provider_kind, provider.key):
@@ -98,50 +107,80 @@ def add(rt: Runtime, *, kind: str, key: str, **typed: Any) -> Provider:
             session.flush()
         except IntegrityError:
             raise ProviderExists from None  # another command inserted it first
-        _record(rt, session, Action.ADMIN_CREATE_EXTERNAL_AUTH_PROVIDER, provider)
+        record(rt, session, by, Action.ADMIN_CREATE_EXTERNAL_AUTH_PROVIDER, provider)
+        if provider.enabled:
+            _tell(rt, session, by, provider, "added")
     return provider
 
 
-def update(rt: Runtime, name: str, **typed: Any) -> Provider:
+def update(
+    rt: Runtime,
+    by: Operator,
+    name: str | int,
+    *,
+    expected_updated_at: datetime | None = None,
+    **typed: Any,
+) -> Provider:
     """Change the given fields of a provider; a blank text clears an optional field.
 
-    Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous, ProviderInvalid,
-    LastProvider.
+    `expected_updated_at` is the state the change is meant for; None accepts any.
+    Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous, ProviderChanged,
+    ProviderInvalid, LastProvider.
     """
+    with _changing(rt, name) as (session, provider):
+        if expected_updated_at not in (None, provider.updated_at):
+            raise ProviderChanged
+        was_enabled = provider.enabled
+        columns = schemas.load(provider.provider_kind, typed, partial=True)
+        if not _set(rt, provider, columns):
+            return provider
+        session.flush()
+        if was_enabled and not provider.enabled:
+            _require_sign_in_method(rt, session)
+        record(rt, session, by, Action.ADMIN_UPDATE_EXTERNAL_AUTH_PROVIDER, provider)
+        if was_enabled != provider.enabled:
+            _tell(rt, session, by, provider, f"switched {'on' if provider.enabled else 'off'}")
+    return provider
 
-    def change(_: Session, provider: Provider) -> None:
-        _set(rt, provider, schemas.load(provider.provider_kind, typed, partial=True))
 
-    return _change(rt, name, change, Action.ADMIN_UPDATE_EXTERNAL_AUTH_PROVIDER)
-
-
-def remove(rt: Runtime, name: str) -> Provider:
+def remove(rt: Runtime, by: Operator, name: str | int, *, is_forced: bool) -> Provider:
     """Delete a provider with its links and pending identities; the accounts stay.
 
-    Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous, LastProvider.
+    Return it as it was. `is_forced` does so even if some accounts can sign in only with it.
+    Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous, LastProvider,
+    ProviderNeeded.
     """
-    return _change(rt, name, Session.delete, Action.ADMIN_DELETE_EXTERNAL_AUTH_PROVIDER)
+    with _changing(rt, name) as (session, provider):
+        cut_off = 0 if is_forced else count_dependents(rt, session, provider)
+        session.delete(provider)
+        session.flush()
+        if provider.enabled:
+            _require_sign_in_method(rt, session)
+        if cut_off:
+            accounts = pluralized(cut_off, "account", "accounts")
+            raise ProviderNeeded(f"{accounts} can sign in only with this provider.")
+        record(rt, session, by, Action.ADMIN_DELETE_EXTERNAL_AUTH_PROVIDER, provider)
+        if provider.enabled:
+            _tell(rt, session, by, provider, "removed")
+    return provider
 
 
-def test(rt: Runtime, name: str) -> dict[str, Any]:
-    """Test a provider, enabled or not, as far as possible without a sign-in.
-
-    Unlike a browser, the administrator is told what is wrong with it.
-    Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous, DiscoveryFailed,
-    ProviderMisconfigured.
-    """
-    with rt.reading() as session:
-        provider = _named(session, name)
-    try:
-        result = driver_of(rt, provider).test()
-    except (DiscoveryFailed, ProviderMisconfigured) as error:
-        raise type(error)(error.reason, is_reason_public=True) from None
-    with rt.transaction() as session:
-        provider = _named(session, name)  # it may have been removed meanwhile
-        provider.updated_at = rt.clock.now()
-        _record(rt, session, Action.ADMIN_TEST_EXTERNAL_AUTH_PROVIDER, provider)
-    title = schemas.SCHEMAS[provider.provider_kind].title
-    return {"provider": title} | result
+def count_dependents(rt: Runtime, session: Session, provider: Provider) -> int:
+    """Return how many accounts can sign in only with this provider."""
+    if not provider.enabled:
+        return 0
+    others = queries.list_providers(session, Provider.enabled.is_(True), Provider.id != provider.id)
+    return queries.count_dependents(
+        session,
+        provider.id,
+        with_passwords=rt.settings.get(keys.PASSWORD_LOGIN_ENABLED),
+        with_passkeys=rt.settings.get(keys.PASSKEY_LOGIN_ENABLED) and relying_party.is_usable(rt),
+        namespaces=[
+            namespace
+            for namespace in queries.list_namespaces(session)
+            if any(may_assert(rt, other, namespace) for other in others)
+        ],
+    )
 
 
 def driver_of(rt: Runtime, provider: Provider) -> Driver:
@@ -162,7 +201,7 @@ def may_assert(rt: Runtime, provider: Provider, namespace: str) -> bool:
     """Return whether a provider, as configured now, may assert identities of this namespace."""
     try:
         return driver_of(rt, provider).may_assert(namespace)
-    except ProviderMisconfigured:
+    except ProviderFailed:
         return False
 
 
@@ -173,7 +212,7 @@ def namespace_of(rt: Runtime, provider: Provider) -> str | None:
     """
     try:
         return driver_of(rt, provider).namespace()
-    except ProviderMisconfigured:
+    except ProviderFailed:
         return None
 
 
@@ -219,7 +258,7 @@ def remarks(rt: Runtime, provider: Provider) -> list[str]:
         return _broken_links(rt, provider)
     is_unsigned = provider.provider_kind is ProviderKind.GENERIC_OAUTH2
     told = [
-        f"{other.name} knows its people as those of {namespace}, too: "
+        f"{other.name} also identifies people by {namespace}: "
         "the same subject is the same person, and signs in to the same account."
         for other in list_all(rt)
         if other.id != provider.id
@@ -228,8 +267,8 @@ def remarks(rt: Runtime, provider: Provider) -> list[str]:
     ]
     if is_unsigned and not provider.issuer_url and not _count_links(rt, provider):
         told.append(
-            f"Its people are known as those of {namespace}. If that is not one provider's alone, "
-            "set --issuer-url now: once people have signed in, it would cut their links."
+            f"People are identified by {namespace}. If other providers share that address, set "
+            "--issuer-url now: once people have signed in, changing it would cut their links."
         )
     return told + _broken_links(rt, provider)
 
@@ -255,34 +294,38 @@ def unreadable_keys(rt: Runtime) -> list[str]:
     return unreadable
 
 
-def _set(rt: Runtime, provider: Provider, columns: dict[str, Any]) -> None:
-    """Store validated fields; the placeholder that is shown for the secret does not change it."""
+def _set(rt: Runtime, provider: Provider, columns: dict[str, Any]) -> bool:
+    """Store validated fields; False if they all have these values already.
+
+    The placeholder that is shown for the secret does not change it.
+    """
     secret = columns.pop("client_secret", REDACTED)
-    if secret != REDACTED:
+    is_changed = secret != REDACTED and bool(secret or provider.client_secret)
+    if is_changed:
         sealed = rt.secret_box.seal(secret, provider.secret_row_name) if secret else None
         provider.client_secret = sealed
     for name, value in columns.items():
-        setattr(provider, name, value)
-    provider.updated_at = rt.clock.now()
+        if getattr(provider, name) != value:
+            setattr(provider, name, value)
+            is_changed = True
+    if is_changed:
+        provider.updated_at = rt.clock.now()
+    return is_changed
 
 
-def _change(
-    rt: Runtime, name: str, change: Callable[[Session, Provider], None], action: Action
-) -> Provider:
-    """Apply a change, unless it removes the last way to sign in; return the provider.
-
-    A deleted provider is returned as it was.
-    """
+@contextmanager
+def _changing(rt: Runtime, name: str | int) -> Iterator[tuple[Session, Provider]]:
+    """Open the transaction in which a provider is changed."""
     with rt.transaction() as session:
         locks.hold(session, locks.SETTINGS)
-        provider = _named(session, name)
-        was_enabled = provider.enabled
-        change(session, provider)
-        session.flush()
-        if was_enabled and not (provider in session and provider.enabled):
-            _require_sign_in_method(rt, session)
-        _record(rt, session, action, provider)
-    return provider
+        yield session, named(session, name)
+
+
+def _tell(rt: Runtime, session: Session, by: Operator, provider: Provider, what: str) -> None:
+    """Tell the other administrators what one of them did; a command line has no thieves."""
+    if by.user_id is not None:
+        event = f"sign-in with {provider.display_name} was {what}"
+        users.notify_administrators(rt, session, by, event)
 
 
 def _require_sign_in_method(rt: Runtime, session: Session) -> None:
@@ -291,11 +334,15 @@ def _require_sign_in_method(rt: Runtime, session: Session) -> None:
         raise LastProvider
 
 
-def _named(session: Session, name: str) -> Provider:
-    """Return the provider that an operator names by its key or by `kind/key`.
+def named(session: Session, name: str | int) -> Provider:
+    """Return the provider that an operator names by its key or by `kind/key`, or by its id.
 
     Raises: KindUnknown, ProviderKeyInvalid, ProviderNotFound, ProviderAmbiguous.
     """
+    if isinstance(name, int):
+        if (provider := session.get(Provider, name)) is None:
+            raise ProviderNotFound
+        return provider
     typed_kind, separator, typed_key = name.strip().rpartition("/")
     kind = named_kind(typed_kind) if separator else None
     found = queries.list_providers(session, Provider.key == checked_key(typed_key))
@@ -310,7 +357,11 @@ def _named(session: Session, name: str) -> Provider:
     return found[0]
 
 
-def _record(rt: Runtime, session: Session, action: Action, provider: Provider) -> None:
+def record(rt: Runtime, session: Session, by: Operator, action: Action, provider: Provider) -> None:
+    """Record what an operator did to a provider.
+
+    Raises: TokenInvalid, AccountDisabled, AdminRequired, if the operator is not one any more.
+    """
     told = (
         "key",
         "icon_url",
@@ -320,14 +371,12 @@ def _record(rt: Runtime, session: Session, action: Action, provider: Provider) -
         "auto_link_verified_email_enabled",
         "require_email_verified",
     )
-    event = Event(
-        action,
-        EntityType.EXTERNAL_AUTH_PROVIDER,
-        entity_id=provider.id,
-        entity_name=provider.key,
-        details={name: getattr(provider, name) for name in told},
-    )
-    audit.record(rt, session, event)
+    about: dict[str, Any] = {
+        "entity_id": provider.id,
+        "entity_name": provider.key,
+        "details": {name: getattr(provider, name) for name in told},
+    }
+    audit.record_by(rt, session, by, action, EntityType.EXTERNAL_AUTH_PROVIDER, **about)
 
 
 def _broken_links(rt: Runtime, provider: Provider) -> list[str]:
@@ -340,7 +389,7 @@ def _broken_links(rt: Runtime, provider: Provider) -> list[str]:
     if not broken:
         return []
     told = ", ".join(f"{count} of {namespace}" for namespace, count in sorted(broken.items()))
-    return [f"Links that sign nobody in, since no enabled provider has their issuer: {told}."]
+    return [f"Links that sign nobody in because no enabled provider has their issuer: {told}."]
 
 
 def _count_links(rt: Runtime, provider: Provider) -> dict[str, int]:

@@ -134,7 +134,7 @@ def sign_in_linked(rt: Runtime, session: Session, profile: ExternalProfile) -> A
     if account.status != Status.ACTIVE:
         raise AccountDisabled
     said = {
-        "email_snapshot": profile.email,
+        "email_snapshot": profile.email and (_account_address(profile.email) or profile.email),
         "display_name_snapshot": profile.display_name,
     }
     known = {name: value for name, value in said.items() if value is not None}
@@ -261,6 +261,19 @@ def resolve(
     provider, profile = arrival.provider, arrival.profile
     if account := sign_in_linked(rt, session, profile):
         return ResolvedSignIn(account, arrival)
+    address = permitted_address(provider, profile)
+    if address is None:
+        return None
+    if resolved := _link_by_address(rt, session, arrival, address):
+        return resolved
+    return _provision(rt, session, arrival, address, settings)
+
+
+def permitted_address(provider: Provider, profile: ExternalProfile) -> str | None:
+    """Return the email address of a profile as accounts store it; None if no account can have it.
+
+    Raises: PolicyDenied, if the provider's rules forbid the identity a new link.
+    """
     if profile.email is None:
         # GitHub reports only addresses that it has verified: none is as good as an unverified one.
         if provider.provider_kind is ProviderKind.GITHUB and provider.require_email_verified:
@@ -271,11 +284,7 @@ def resolve(
     address = _account_address(profile.email)
     if not provider.allows(address or profile.email):
         raise PolicyDenied
-    if address is None:
-        return None
-    if resolved := _link_by_address(rt, session, arrival, address):
-        return resolved
-    return _provision(rt, session, arrival, address, settings)
+    return address
 
 
 def _account_address(email: str) -> str | None:
@@ -300,7 +309,7 @@ def _link_by_address(
         require_verified_email(account)
     except PendingActivation:
         return None
-    return link(rt, session, account, arrival, email_snapshot=profile.email)
+    return link(rt, session, account, arrival, email_snapshot=address)
 
 
 def _provision(
@@ -320,7 +329,7 @@ def _provision(
     account = create_account(
         rt, session, profile, address, settings, is_verified=profile.email_verified
     )
-    return link(rt, session, account, arrival, email_snapshot=profile.email, is_new_account=True)
+    return link(rt, session, account, arrival, email_snapshot=address, is_new_account=True)
 
 
 def create_account(

@@ -309,8 +309,6 @@ def _link(
         account = users_queries.lock_and_find(session, seen.id)
         if account is None or account.session_version != seen.session_version:
             raise CredentialsFailed
-        if account.created_at != seen.created_at:  # SQLite reuses the ids of deleted accounts
-            raise CredentialsFailed
         linking.require_verified_email(account)
         _locked(session, waiting, now).consumed_at = now
         identity = queries.find_identity(session, profile.namespace, profile.subject)

@@ -9,18 +9,19 @@ PKCE verifier in it, is encrypted and bound to that key.
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
 from app.core import flow_store
+from app.core.access import Principal
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretUnreadable
 from app.core.tokens import digest, random_token
 from app.external_auth import queries
-from app.external_auth.drivers.driver import Callback
+from app.external_auth.drivers.driver import Callback, ExternalProfile, callback_refusal
 from app.external_auth.errors import (
     CallbackAddressMissing,
     ProviderDisabled,
@@ -28,11 +29,13 @@ from app.external_auth.errors import (
     ReturnPathInvalid,
     SignInFailed,
 )
-from app.external_auth.models import Provider
+from app.external_auth.models import Provider, ProviderKind
 from app.external_auth.providers.service import checked_key, driver_of, named_kind
-from app.external_auth.sign_in import linking, pending
+from app.external_auth.sign_in import linking, pending, signed_in
 from app.external_auth.sign_in.linking import Arrival, RegistrationSettings
+from app.external_auth.sign_in.signed_in import Intent
 from app.login.completion import LoginOutcome, MfaRequired
+from app.sessions.errors import SessionUserMismatch
 from app.settings import keys
 from app.web import site
 
@@ -63,15 +66,16 @@ class StartedSignIn:
 class SignIn:
     """The state of a sign-in while the browser is at the provider.
 
-    `provider_created_at` distinguishes the provider from a later one that reuses its id.
+    `session_id` is the session that began it; None for an ordinary sign-in, which needs none.
     """
 
     provider_id: int
-    provider_created_at: str
     redirect_uri: str
     return_path: str
     nonce: str | None = field(repr=False)
     pkce_verifier: str = field(repr=False)
+    intent: str = Intent.SIGN_IN
+    session_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -81,18 +85,33 @@ class EmailRequired:
     flow_token: str = field(repr=False)
 
 
+@dataclass(frozen=True)
+class Served:
+    """What a signed-in person wanted is done, or not because of `error`."""
+
+    intent: Intent
+    error: Exception | None = None
+
+
 # The outcome of a sign-in, and the path that was requested at its start.
-SignInResult = tuple[LoginOutcome | MfaRequired | EmailRequired, str]
+SignInResult = tuple[LoginOutcome | MfaRequired | EmailRequired | Served, str]
 
 
 def start(
-    rt: Runtime, *, kind: str, provider: str, wanted_path: str | None, own_origin: str | None
+    rt: Runtime,
+    *,
+    kind: str,
+    provider: str,
+    wanted_path: str | None,
+    own_origin: str | None,
+    intent: Intent = Intent.SIGN_IN,
+    principal: Principal | None = None,
 ) -> StartedSignIn:
-    """Begin a sign-in.
+    """Begin a sign-in, or what the `principal` of a session is sent to the provider for.
 
     `own_origin` is the origin under which the caller reached the service, None if unknown.
     Raises: the first that applies of KindUnknown, ProviderKeyInvalid, ProviderNotFound,
-    ProviderDisabled, ReturnPathInvalid, CallbackAddressMissing, DiscoveryFailed,
+    ProviderDisabled, ReturnPathInvalid, CallbackAddressMissing, MethodNotOffered, DiscoveryFailed,
     ProviderMisconfigured.
     """
     provider_kind, key = named_kind(kind), checked_key(provider)
@@ -104,15 +123,18 @@ def start(
         raise ProviderDisabled
     path = checked_path(wanted_path)
     redirect_uri = _redirect_uri(rt, found, own_origin)
-    authorization = driver_of(rt, found).authorize(redirect_uri)
+    if principal and intent is Intent.CONFIRM:
+        signed_in.require_confirmable(rt, principal, found)
+    authorization = driver_of(rt, found).authorize(redirect_uri, anew=intent is Intent.CONFIRM)
     seconds = rt.settings.get(keys.EXTERNAL_FLOW_TTL_SECONDS)
     sign_in = SignIn(
         provider_id=found.id,
-        provider_created_at=found.created_at.isoformat(),
         redirect_uri=redirect_uri,
         return_path=path,
         nonce=authorization.nonce,
         pkce_verifier=authorization.pkce_verifier,
+        intent=intent,
+        session_id=principal.session_id if principal else None,
     )
     state = authorization.state
     binding = open_sign_in(rt, state, sign_in, timedelta(seconds=seconds))
@@ -125,27 +147,59 @@ def finish(
     binding: str | None,
     client: Client,
     *,
+    find_principal: Callable[[], Principal | None],
     route: tuple[str, str] | None = None,
 ) -> SignInResult:
     """Complete the sign-in of a browser that has returned from its provider.
 
-    `returned` are the parameters of the callback, `binding` is the cookie of its state.
-    `route` is kind and provider from the legacy route's path; None on the unified route.
-    Raises: KindUnknown, which does not consume the sign-in; SignInFailed, ProviderKeyInvalid,
-    ProviderDisabled, ProviderRejected, DiscoveryFailed, ProviderMisconfigured, what `resolve` and
-    `complete_login` raise.
+    `returned` are the parameters of the callback, `binding` is the cookie of its state,
+    `find_principal` says who is signed in to the browser. `route` is kind and provider from the
+    legacy route's path; None on the unified route.
+    Raises: KindUnknown, which does not consume the sign-in; SignInFailed, SessionUserMismatch,
+    ProviderKeyInvalid, ProviderDisabled, ProviderRejected, DiscoveryFailed, ProviderMisconfigured,
+    what `resolve` and `complete_login` raise.
     """
     route_kind = named_kind(route[0]) if route else None
-    state, code = returned["state"], returned["code"]
+    state = returned["state"]
     sign_in = consume(rt, state, binding) if state and binding else None
-    if sign_in is None or returned["error"] is not None or not code:
+    if sign_in is None:
         raise SignInFailed
+    named = (route_kind, route[1]) if route_kind and route else None
+    if sign_in.session_id is None:
+        return _sign_in(rt, sign_in, *_identify(rt, sign_in, returned, named), client)
+    principal = find_principal()
+    if principal is None or principal.session_id != sign_in.session_id:
+        raise SessionUserMismatch
+    intent, error = Intent(sign_in.intent), None
+    serve = signed_in.confirm if intent is Intent.CONFIRM else signed_in.link
+    try:
+        serve(rt, principal, *_identify(rt, sign_in, returned, named), client)
+    except Exception as failure:
+        error = failure
+    return Served(intent, error), sign_in.return_path
+
+
+def _identify(
+    rt: Runtime,
+    sign_in: SignIn,
+    returned: Mapping[str, str | None],
+    named: tuple[ProviderKind, str] | None,
+) -> tuple[Provider, ExternalProfile]:
+    """Return the provider of a sign-in, and whom it vouches for.
+
+    `named` are kind and key in the legacy route's path.
+    Raises: SignInFailed, ProviderKeyInvalid, ProviderDisabled, ProviderRejected, DiscoveryFailed,
+    ProviderMisconfigured.
+    """
     with rt.reading() as session:
         provider = session.get(Provider, sign_in.provider_id)
-    if provider is None or provider.created_at.isoformat() != sign_in.provider_created_at:
+    if provider is None:
         raise SignInFailed
-    named = (provider.provider_kind, provider.key)
-    if route and named != (route_kind, checked_key(route[1])):
+    if returned["error"] is not None:
+        raise callback_refusal(provider, returned["error"])
+    code = returned["code"]
+    own = (provider.provider_kind, provider.key)
+    if not code or (named and own != (named[0], checked_key(named[1]))):
         raise SignInFailed
     if not provider.enabled:
         raise ProviderDisabled
@@ -157,8 +211,14 @@ def finish(
         nonce=sign_in.nonce,
         pkce_verifier=sign_in.pkce_verifier,
         issuer=returned["iss"],
+        must_be_recent=sign_in.intent == Intent.CONFIRM,
     )
-    profile = driver_of(rt, provider).identify(callback)
+    return provider, driver_of(rt, provider).identify(callback)
+
+
+def _sign_in(
+    rt: Runtime, sign_in: SignIn, provider: Provider, profile: ExternalProfile, client: Client
+) -> SignInResult:
     settings, path = RegistrationSettings.of(rt), sign_in.return_path
     with rt.transaction() as session:
         provider = linking.lock_identity(session, provider.id, profile)
@@ -230,7 +290,10 @@ def consume(rt: Runtime, state: str, binding: str) -> SignIn | None:
         stored = flow_store.take_once(rt, key, unseal=partial(rt.secret_box.open, row=key))
     except SecretUnreadable:
         return None  # its encryption key was removed from the keyring meanwhile
-    return None if stored is None else SignIn(**stored)
+    if stored is None:
+        return None
+    stored.pop("provider_created_at", None)  # written by version 0.1
+    return SignIn(**stored)
 
 
 def claim_code(rt: Runtime, code: str, provider_id: int) -> bool:

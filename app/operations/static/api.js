@@ -1,7 +1,8 @@
 // Calls the service as a page of the same site does, and keeps what was sent and answered.
 
+import { csrfToken } from "./base/cookies.js";
+
 const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
-const CSRF_COOKIE = "service_csrf";
 const CSRF_HEADER = "X-CSRF-Token";
 const MAX_FOLLOWED_LENGTH = 10000;
 const SESSION_OVER = "auth.token_invalid";
@@ -12,11 +13,6 @@ let endedToken = "";
 
 // This page is …/docs; everything it speaks to is beside it.
 export const base = new URL("./", document.baseURI);
-
-export function csrfToken() {
-  const found = document.cookie.split("; ").find((pair) => pair.startsWith(`${CSRF_COOKIE}=`));
-  return found ? found.slice(CSRF_COOKIE.length + 1) : "";
-}
 
 // Whether there is a session, as far as a script can tell: the CSRF cookie comes and goes with it
 // here, and stays when it is ended elsewhere.

@@ -1,6 +1,6 @@
 // Shows a request and its answer the way HTTP writes them.
 
-import { el, replace } from "./dom.js";
+import { el, replace } from "./base/dom.js";
 
 const MAX_TEXT_LENGTH = 20000;
 const SECRET = /password|secret|token|code$/i;

@@ -1,7 +1,7 @@
 // The reference page: panels to walk through, and below them every operation.
 
 import { isSignedIn } from "./api.js";
-import { el } from "./dom.js";
+import { el } from "./base/dom.js";
 import { panels } from "./panels/index.js";
 import { showReferenceWhenNear } from "./reference.js";
 

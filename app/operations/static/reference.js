@@ -1,7 +1,7 @@
 // Swagger UI with this site's manners: the CSRF token, and light or dark as the system says.
 
 import { announce, base, sourceHeaders } from "./api.js";
-import { el } from "./dom.js";
+import { el } from "./base/dom.js";
 
 // Drawing every operation keeps the page busy for seconds, so it waits until somebody comes near:
 // by scrolling, or with the address of an operation.
@@ -29,7 +29,7 @@ function show(host) {
     presets: [window.SwaggerUIBundle.presets.apis],
     layout: "BaseLayout",
     deepLinking: true,
-    docExpansion: "list",
+    docExpansion: "none", // of 150 lines and more, it draws those near the window alone
     defaultModelsExpandDepth: 0,
     displayRequestDuration: true,
     filter: true,

@@ -10,8 +10,9 @@
 // returns the last exchange, and throws an Unfinished when the service is not what ends it; `stop`
 // ends it.
 
-import { csrfToken, follow, prepared, send } from "./api.js";
-import { el, replace } from "./dom.js";
+import { follow, prepared, send } from "./api.js";
+import { csrfToken } from "./base/cookies.js";
+import { el, replace } from "./base/dom.js";
 import { outcome, showExchange } from "./exchange.js";
 import { Stopped, Unfinished } from "./unfinished.js";
 

@@ -4,7 +4,7 @@
 // autofill may have waited for minutes.
 
 import { Stopped, Unfinished } from "./unfinished.js";
-import { creationOptions, credentialJson, requestOptions } from "./webauthn_json.js";
+import { creationOptions, credentialJson, requestOptions } from "./base/webauthn_json.js";
 
 // The service forgets a challenge after its time-out; autofill asks for a new one before that.
 const FRESH_PART = 0.9;

@@ -51,7 +51,9 @@ JSON = "application/json"
 VARIABLE = re.compile(r"<(?:(?P<kind>\w+)(?:\([^)]*\))?:)?(?P<name>\w+)>")
 KINDS: dict[str | None, JsonSchema] = {
     "int": {"type": "integer", "minimum": 0},
+    "picture_size": {"type": "integer", "enum": [512, 1024]},
     "path": {"type": "string", "minLength": 1, "description": "may contain slashes"},
+    "row": {"type": "integer", "format": "int64", "minimum": 1},
     "uuid": {"type": "string", "format": "uuid"},
 }
 # RFC 7578. Older tools recognise a file input by its `format`, newer ones by its media type.
@@ -65,7 +67,7 @@ HEADERS_BY_STATUS = {401: ["WWW-Authenticate"], 429: ["Retry-After"], 503: ["Ret
 
 
 class Unexpected(ServerFault):
-    """A fault of the service; the request id leads to it in the log."""
+    """A fault of the service; the request id finds it in the log."""
 
 
 OUTAGES = (DatabaseUnavailable, RedisUnavailable)
@@ -111,8 +113,8 @@ class Description(APISpec):
             info={"description": (HERE / "introduction.md").read_text("utf-8")},
             **json.loads((HERE / "base.json").read_text("utf-8")),
         )
-        # What applications call, then health, metrics and this document.
-        rules = app.url_map.iter_rules()
+        # What applications call, then health, metrics and this document; the pages take any method.
+        rules = (rule for rule in app.url_map.iter_rules() if rule.methods is not None)
         tags: dict[str, str] = {}
         for rule in sorted(rules, key=lambda rule: not rule.rule.startswith(ACCOUNT_PREFIX)):
             view = app.view_functions[rule.endpoint]
@@ -171,15 +173,17 @@ class Description(APISpec):
         description = HTTPStatus(operation.status).phrase
         if operation.is_redirect:
             return _answer(description, ["Location"])
-        kind = operation.media_type or JSON
+        chosen = operation.media_type or JSON
+        kinds = (chosen,) if isinstance(chosen, str) else chosen
         if operation.is_enveloped:
             media = self._json(self._envelope_of(operation))
         elif operation.payloads:
             media = self._json(self._plugin.reference(operation.payloads[0]))
         else:
-            media = {"schema": {"type": "string"} if kind.startswith("text/") else {}}
+            media = {"schema": {"type": "string"} if kinds[0].startswith("text/") else {}}
         if operation.event is not None:
             media[ITEM_SCHEMA] = event = self._plugin.reference(operation.event)
+            media["schema"]["contentSchema"] = event  # the nearest to it that 3.1 has
             media["examples"] = stream_example(event, self.components.schemas)
             media["schema"]["description"] = (
                 "Server-sent events without name or id: each `data:` line is one "
@@ -187,7 +191,11 @@ class Description(APISpec):
                 "is a comment."
             )
         headers = ["ETag"] if operation.is_conditional else []
-        return _answer(description, headers, {kind: media})
+        # What is described is JSON; of another kind that the caller may choose, only the kind is.
+        content = {kind: media if kind in (JSON, kinds[0]) else {"schema": {}} for kind in kinds}
+        return _answer(
+            description, headers, content if operation.payloads else dict.fromkeys(kinds, media)
+        )
 
     def _json(self, schema: JsonSchema) -> JsonSchema:
         return {"schema": schema, "examples": examples(schema, self.components.schemas)}
@@ -219,22 +227,21 @@ class Description(APISpec):
             "title": f"{name}Answer",
             "allOf": ["ErrorAnswer", {"properties": {"code": codes}}],
         }
-        text = headline(errors[0]) if len(errors) == 1 else f"{status.phrase}: `code` tells why."
+        text = headline(errors[0]) if len(errors) == 1 else f"{status.phrase}: `code` says why."
         content = {JSON: {"schema": schema, "examples": _by_name(e.__name__ for e in errors)}}
         answer = _answer(text, HEADERS_BY_STATUS.get(status, []), content)
         self.components.response(name, answer)
         return name
 
     def _add_errors(self) -> None:
-        """Add the errors that no operation has, the envelope of all errors, and their codes."""
-        for error in (EndpointNotFound, MethodNotAllowed):
-            self._refusal([error], "")
+        """Add the envelope of all errors, and their codes."""
         # `code` has no enum: tools that merge the parts of an `allOf` would add each error's to it.
         envelope = _envelope({"type": "string", "description": "one of `ErrorCode`"}, NULL)
         envelope["description"] = "Any refusal; each operation lists its own codes"
         self.components.schema("ErrorAnswer", envelope)
         text = "Every code with which an operation is refused. More may be added later"
         codes = {example["value"]["code"] for example in self.components.examples.values()}
+        codes |= {EndpointNotFound.code, MethodNotAllowed.code}  # which no operation has
         schema = {"type": "string", "description": text, "enum": sorted(codes)}
         self.components.schema("ErrorCode", schema)
 

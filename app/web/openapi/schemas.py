@@ -45,6 +45,8 @@ class Converter(OpenAPIConverter):
     def field2property(self, field: fields.Field[Any]) -> JsonSchema:
         """Add what apispec does not know about our own field types."""
         described: JsonSchema = super().field2property(field)
+        if described.get("default", ...) is None and not field.allow_none:
+            del described["default"]  # what may be absent need not take null
         if isinstance(field, Text):
             name = field.data_key or field.name or "text"
             example = str(TYPICAL.get(name, name))[: described.get("maxLength")]
@@ -68,8 +70,10 @@ class Converter(OpenAPIConverter):
         for described in (parameter["schema"] for parameter in parameters):
             if isinstance(kinds := described.get("type"), list):
                 described["type"] = next(kind for kind in kinds if kind != "null")
+                if "enum" in described:
+                    described["enum"] = [value for value in described["enum"] if value is not None]
             if described.get("default", ...) is None:
-                del described["default"]
+                described.pop("default", None)
             described.pop("examples", None)
         return parameters
 

@@ -1,5 +1,6 @@
 """What a driver needs of the runtime, without a database."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -106,3 +107,9 @@ def client(rt: Runtime, provider: FakeProvider) -> Callable[..., Client]:
         return Client(rt, Provider(**(values | stored)), provider)
 
     return register
+
+
+@pytest.fixture(autouse=True)
+def whatever_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """An application that was made before, by another test, may have silenced the log."""
+    caplog.set_level(logging.INFO)

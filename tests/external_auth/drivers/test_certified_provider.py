@@ -16,10 +16,16 @@ from app.external_auth.drivers.driver import (
     ExternalProfile,
 )
 from app.external_auth.errors import ProviderRejected
-from app.external_auth.models import Provider, ProviderKind
+from app.external_auth.models import Provider, ProviderKind, TokenAuth
 from tests.external_auth.drivers import conftest
 from tests.external_auth.drivers.conftest import Surroundings
-from tests.support.oidc_provider import CALLBACK, PUBLIC_CLIENT_ID, OidcProvider, parameters
+from tests.support.oidc_provider import (
+    CALLBACK,
+    POST_CLIENT_ID,
+    PUBLIC_CLIENT_ID,
+    OidcProvider,
+    parameters,
+)
 
 REDIRECT_URI = f"http://localhost{CALLBACK}"
 
@@ -77,6 +83,29 @@ def test_a_sign_in(certified_provider, driver):
     )
 
 
+def test_a_client_that_sends_its_secret_in_the_form(certified_provider, driver_of):
+    driver = driver_of(client_id=POST_CLIENT_ID, token_auth=TokenAuth.POST)
+    callback = came_back(certified_provider, driver.authorize(REDIRECT_URI))
+    assert driver.identify(callback).subject == "alice"
+
+
+@pytest.mark.parametrize("token_auth", [TokenAuth.BASIC, TokenAuth.POST])
+def test_an_expired_secret_is_logged_as_such(certified_provider, driver_of, caplog, token_auth):
+    driver = driver_of(client_secret="expired", token_auth=token_auth)
+    callback = came_back(certified_provider, driver.authorize(REDIRECT_URI))
+    with pytest.raises(ProviderRejected):
+        driver.identify(callback)
+    assert "certified (oidc): status 401: invalid_client" in caplog.text
+
+
+def test_without_a_scope_for_it_nobody_tells_an_address(certified_provider, driver_of, caplog):
+    driver = driver_of(scopes="openid")
+    callback = came_back(certified_provider, driver.authorize(REDIRECT_URI))
+    found = driver.identify(callback)
+    assert (found.subject, found.email, found.display_name) == ("alice", None, None)
+    assert caplog.text == ""
+
+
 def test_an_unverified_address(certified_provider, driver):
     authorization = driver.authorize(REDIRECT_URI)
     callback = came_back(certified_provider, authorization, "unverified-bob")
@@ -112,3 +141,4 @@ def test_a_test_of_the_provider(certified_provider, driver):
     result = driver.test()
     assert result["issuer"] == certified_provider.issuer
     assert result["jwks_key_count"] >= 1
+    assert {check["name"] for check in result["checks"]} == {"discovery", "jwks"}

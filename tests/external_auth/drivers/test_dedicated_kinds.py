@@ -302,6 +302,15 @@ def test_google_tells_what_its_id_token_says(at_google: Client):
     assert (profile.display_name, profile.preferred_username) == ("Jane Doe", None)
 
 
+@pytest.mark.parametrize("kind", ["at_google", "at_microsoft"])
+def test_google_and_microsoft_are_not_asked_for_user_info(request, kind: str):
+    """Their ID tokens have all that it has."""
+    client = request.getfixturevalue(kind)
+    client.provider.not_in_id_token = ("name",)
+    assert client.sign_in().display_name is None
+    assert client.provider.seen("/userinfo") == []
+
+
 def test_google_without_a_scheme_is_refused(at_google: Client):
     at_google.provider.claims["iss"] = at_google.provider.issuer.partition("//")[2]
     with pytest.raises(ProviderRejected):
@@ -486,6 +495,21 @@ def test_a_refusal_of_qq_ends_the_sign_in(at_qq: Client, path: str, answer):
     at_qq.provider.reply(path, answer)
     with pytest.raises(ProviderRejected):
         at_qq.sign_in()
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "word"),
+    [
+        ("/token", {"error": 100020, "error_description": "code is reused"}, "100020"),
+        ("/me", {"error": 100016, "error_description": "check failed"}, "QQ refused: 100016"),
+        ("/user/get_user_info", {"ret": 1002, "msg": "请先登录"}, "QQ refused: 1002"),
+    ],
+)
+def test_why_qq_refused_is_logged(at_qq: Client, caplog, path: str, answer, word: str):
+    at_qq.provider.reply(path, answer)
+    with pytest.raises(ProviderRejected):
+        at_qq.sign_in()
+    assert f"main (qq): {word}" in caplog.text
 
 
 def test_qq_need_not_name_the_client(at_qq: Client):

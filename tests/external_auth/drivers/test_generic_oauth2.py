@@ -7,7 +7,7 @@ import pytest
 from app.core.texts import origin_of
 from app.external_auth.drivers.driver import ExternalProfile
 from app.external_auth.errors import ProviderMisconfigured, ProviderRejected
-from app.external_auth.models import ProviderKind
+from app.external_auth.models import ProviderKind, TokenAuth
 from tests.external_auth.drivers.conftest import Client
 from tests.support.fake_provider import PERSON, SUBJECT, FakeProvider
 from tests.support.provider_faults import FAULTS
@@ -97,6 +97,15 @@ def test_the_secret_is_shown_in_the_form_and_only_once(generic: Client):
     }
 
 
+@pytest.mark.parametrize("chosen", TokenAuth)
+def test_how_the_secret_is_sent(generic: Client, chosen: TokenAuth):
+    generic.but(token_auth=chosen).sign_in()
+    [request] = generic.provider.seen("/token")
+    is_basic = chosen is TokenAuth.BASIC
+    assert ("Authorization" in request.headers) is is_basic
+    assert ("client_secret" in request.form) is not is_basic
+
+
 def test_a_public_client_shows_none(generic: Client):
     generic.but(client_secret=None).sign_in()
     [request] = generic.provider.seen("/token")
@@ -109,6 +118,15 @@ def test_the_user_info_is_asked_for_with_the_token(generic: Client):
     assert request.method == "GET"
     assert request.headers["Authorization"] == "Bearer an-access-token"
     assert request.headers["Accept"] == "application/json"
+
+
+def test_why_the_user_info_is_refused_is_logged(generic: Client, caplog):
+    challenge = 'Bearer realm="x", error_description="of Jane", error="insufficient_scope"'
+    generic.provider.reply("/userinfo", b"", status=403, headers={"WWW-Authenticate": challenge})
+    with pytest.raises(ProviderRejected):
+        generic.sign_in()
+    assert "main (generic_oauth2): status 403: insufficient_scope" in caplog.text
+    assert "Jane" not in caplog.text
 
 
 @pytest.mark.parametrize("kind", ["bearer", "Bearer", "BEARER", None])

@@ -12,9 +12,12 @@ from app.external_auth.errors import (
     ProviderMisconfigured,
     ProviderRejected,
 )
+from app.external_auth.models import TokenAuth
 from tests.external_auth.drivers.conftest import IMPATIENT, REDIRECT_URI, Client
 from tests.support.fake_provider import (
+    DESCRIPTION,
     DISCOVERY,
+    PERSON,
     REMOVED,
     SUBJECT,
     FakeProvider,
@@ -22,6 +25,7 @@ from tests.support.fake_provider import (
     Request,
     challenge,
     ec_key,
+    encoded,
     public_jwk,
     rsa_key,
     signed,
@@ -118,6 +122,35 @@ def test_a_confidential_client_shows_its_secret_by_http_basic(oidc: Client):
     assert request.headers["Authorization"].startswith("Basic ")
     assert set(request.form) == {"grant_type", "code", "redirect_uri", "code_verifier"}
     assert request.form["redirect_uri"] == REDIRECT_URI
+
+
+@pytest.mark.parametrize(
+    ("listed", "chosen", "sent"),
+    [
+        (["client_secret_post"], "auto", "form"),
+        (["client_secret_post", "private_key_jwt"], "auto", "form"),
+        (["client_secret_post", "client_secret_basic"], "auto", "basic"),
+        (["private_key_jwt"], "auto", "basic"),
+        ([], "auto", "basic"),
+        ("client_secret_post", "auto", "basic"),
+        (["client_secret_post"], "basic", "basic"),
+        (["client_secret_basic"], "post", "form"),
+    ],
+)
+def test_how_the_secret_is_sent(oidc: Client, listed: object, chosen: str, sent: str):
+    oidc.provider.metadata["token_endpoint_auth_methods_supported"] = listed
+    oidc.but(token_auth=TokenAuth(chosen)).sign_in()
+    [request] = oidc.provider.seen("/token")
+    basic, form = request.headers.get("Authorization"), request.form.get("client_secret")
+    assert (basic is None, form is None) == (sent == "form", sent == "basic")
+
+
+def test_a_public_client_sends_no_secret_in_any_way(oidc: Client):
+    client = oidc.but(client_secret=None, token_auth=TokenAuth.BASIC)
+    client.sign_in()
+    [request] = oidc.provider.seen("/token")
+    assert "Authorization" not in request.headers
+    assert request.form["client_id"] == oidc.config.client_id
 
 
 def test_a_public_client_only_names_itself(oidc: Client):
@@ -236,9 +269,111 @@ def test_the_client_may_be_named_twice(oidc: Client):
     assert oidc.sign_in().subject == SUBJECT
 
 
+def test_others_may_be_named_beside_the_client_that_it_was_issued_for(oidc: Client):
+    client_id = oidc.config.client_id
+    oidc.provider.claims.update(aud=["a-project", client_id], azp=client_id)
+    assert oidc.sign_in().subject == SUBJECT
+
+
+@pytest.mark.parametrize(
+    ("said", "verified"),
+    [("true", True), ("True", True), ("TRUE", True), ("false", False), ("False", False)],
+)
+def test_email_verified_may_be_a_text(oidc: Client, said: str, verified: bool):
+    oidc.provider.claims.update(email_verified=said)
+    assert oidc.sign_in().email_verified is verified
+
+
 def test_a_token_is_good_until_the_second_it_expires(oidc: Client, clock):
     oidc.provider.claims.update(exp=int(clock.now().timestamp()) + 1)
     assert oidc.sign_in().subject == SUBJECT
+
+
+# --- user info -----------------------------------------------------------------------------------
+
+
+def test_user_info_adds_what_the_id_token_does_not_say(oidc: Client):
+    oidc.provider.not_in_id_token = DESCRIPTION
+    assert oidc.sign_in() == ExternalProfile(
+        namespace=oidc.provider.issuer,
+        subject=SUBJECT,
+        email="jane@example.com",
+        email_verified=True,
+        display_name="Jane Doe",
+        preferred_username="jane",
+    )
+    [request] = oidc.provider.seen("/userinfo")
+    assert request.method == "GET"
+    assert request.headers["Authorization"] == "Bearer an-access-token"
+    assert request.headers["Accept"] == "application/json"
+
+
+@pytest.mark.parametrize("missing", ["email", "name"])
+def test_the_id_token_prevails(oidc: Client, missing: str):
+    said = {"sub": SUBJECT, "email": "other@example.com", "name": "Other", "email_verified": True}
+    oidc.provider.claims["email_verified"] = False
+    oidc.provider.not_in_id_token = (missing,)
+    oidc.provider.reply("/userinfo", said)
+    profile = oidc.sign_in()
+    shown = {"email": profile.email, "name": profile.display_name}
+    assert shown == {"email": "jane@example.com", "name": "Jane Doe", missing: said[missing]}
+    # It is said of the address that it stands beside.
+    assert profile.email_verified is (missing == "email")
+
+
+@pytest.mark.parametrize(
+    ("email", "verified"), [("jane@example.com", True), ("other@example.com", False)]
+)
+def test_user_info_may_tell_that_the_address_is_verified(oidc: Client, email: str, verified: bool):
+    oidc.provider.not_in_id_token = ("email_verified",)
+    oidc.provider.reply("/userinfo", {**PERSON, "email": email})
+    profile = oidc.sign_in()
+    assert (profile.email, profile.email_verified) == ("jane@example.com", verified)
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (Reply({**PERSON, "sub": "somebody else"}), "somebody else's"),
+        (Reply({"email": "jane@example.com", "email_verified": True}), "the subject is missing"),
+        (Reply({**PERSON, "email": "jane@localhost"}), "the e-mail address is not valid"),
+        (Reply({**PERSON, "email_verified": 1}), "email_verified is not a boolean"),
+        (Reply(b"eyJhbGciOiJub25lIn0.e30.", content_type="application/jwt"), "not JSON"),
+        (Reply([PERSON]), "not an object"),
+        (Reply({"error": "invalid_token"}, 401), "status 401: invalid_token"),
+        (
+            Reply(
+                b"",
+                403,
+                {"WWW-Authenticate": 'Bearer realm="a", error="insufficient_scope"'},
+            ),
+            "status 403: insufficient_scope",
+        ),
+        (Reply(b"", 302, {"Location": "/elsewhere"}), "redirects are not followed"),
+        (Reply(b"", 500), "status 500"),
+    ],
+)
+def test_a_user_info_that_fails_is_left_out(oidc: Client, caplog, answer: Reply, told: str):
+    oidc.provider.not_in_id_token = DESCRIPTION
+    oidc.provider.reply("/userinfo", lambda _: answer)
+    assert oidc.sign_in() == ExternalProfile(namespace=oidc.provider.issuer, subject=SUBJECT)
+    assert "external provider main (oidc): user info: " in caplog.text
+    assert told in caplog.text
+
+
+def test_a_slow_user_info_does_not_end_the_sign_in(oidc: Client):
+    callback = oidc.callback(oidc.authorize())
+    oidc.provider.not_in_id_token = DESCRIPTION
+    oidc.provider.reply("/userinfo", PERSON, pause=60)
+    oidc.rt.http_client.limits = IMPATIENT
+    assert oidc.identify(callback).subject == SUBJECT
+
+
+def test_a_provider_without_user_info_is_not_asked(oidc: Client):
+    oidc.provider.not_in_id_token = DESCRIPTION
+    oidc.provider.metadata["userinfo_endpoint"] = REMOVED
+    assert oidc.sign_in().email is None
+    assert oidc.provider.seen("/userinfo") == []
 
 
 # --- everything wrong ----------------------------------------------------------------------------
@@ -280,6 +415,49 @@ def test_a_code_works_once(oidc: Client):
     oidc.identify(callback)
     with pytest.raises(ProviderRejected):
         oidc.identify(callback)
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        (Reply({"error": "invalid_client"}, 401), "status 401: invalid_client"),
+        (Reply({"error": "invalid_grant", "error_description": "of Jane"}, 400), "invalid_grant"),
+        (Reply({"error": "bad_verification_code"}), "bad_verification_code"),
+        (Reply({"error": 'a"b\\c\x1b[2Jd\u202e' + "x" * 200}, 400), "a b c [2Jd xxx"),
+        (Reply({"error": {"code": 190}}, 400), "status 400"),
+    ],
+)
+def test_why_the_provider_refused_is_logged(oidc: Client, caplog, reply: Reply, told: str):
+    oidc.provider.reply("/token", lambda _: reply)
+    with pytest.raises(ProviderRejected):
+        oidc.sign_in()
+    [line] = [record.getMessage() for record in caplog.records]
+    assert line.startswith("external provider main (oidc): ")
+    assert told in line
+    assert len(line) < 170
+    assert "Jane" not in line
+
+
+def test_why_the_discovery_is_refused_is_logged(oidc: Client, caplog):
+    oidc.provider.reply(DISCOVERY, {"error": "invalid_request"}, status=400)
+    with pytest.raises(DiscoveryFailed):
+        oidc.authorize()
+    assert "main (oidc): status 400: invalid_request" in caplog.text
+
+
+def test_an_unsupported_algorithm_is_called_unsupported(oidc: Client, caplog):
+    oidc.provider.metadata["id_token_signing_alg_values_supported"] = ["RS256", "EdDSA"]
+    oidc.provider.sign = lambda header, claims: f"{encoded({'alg': 'EdDSA'})}.{encoded(claims)}.eA"
+    with pytest.raises(ProviderRejected):
+        oidc.sign_in()
+    assert "the ID token's algorithm is unsupported: EdDSA" in caplog.text
+
+
+def test_a_provider_that_signs_with_nothing_supported_is_refused_at_the_start(oidc: Client):
+    oidc.provider.metadata["id_token_signing_alg_values_supported"] = ["EdDSA", "none"]
+    with pytest.raises(DiscoveryFailed) as failed:
+        oidc.authorize()
+    assert "unsupported" in failed.value.reason
 
 
 def test_no_failure_is_logged_with_a_secret(oidc: Client, caplog):
@@ -349,7 +527,7 @@ def test_who_waits_for_anothers_discovery_does_so_in_the_time_of_its_own_sign_in
     oidc.rt.http_client.limits = Limits(total_seconds=0.2)
     with pytest.raises(DiscoveryFailed) as failed:
         oidc.authorize()
-    assert "somebody else" in failed.value.reason
+    assert "waiting for another request" in failed.value.reason
     goes_on.set()
     first.join(10)
     assert len(oidc.provider.seen(DISCOVERY)) == 1
@@ -438,6 +616,29 @@ def test_an_issuer_must_be_stored(client):
 
 
 # --- test of a provider --------------------------------------------------------------------------
+
+
+def test_a_test_says_what_the_provider_cannot_do(oidc: Client):
+    oidc.provider.metadata |= {
+        "userinfo_endpoint": REMOVED,
+        "token_endpoint_auth_methods_supported": ["private_key_jwt"],
+        "code_challenge_methods_supported": ["plain"],
+        "scopes_supported": ["openid", "email"],
+    }
+    checks = oidc.driver.test()["checks"]
+    assert [(check["name"], check["success"]) for check in checks] == [
+        ("discovery", True),
+        ("jwks", True),
+        ("token_auth", False),
+        ("userinfo", False),
+        ("pkce", False),
+        ("scopes", False),
+    ]
+    told = {check["name"]: check["message"] for check in checks}
+    assert told["scopes"] == "The scopes do not include profile."
+    for client in (oidc.but(token_auth=TokenAuth.POST), oidc.but(client_secret=None)):
+        found = {check["name"] for check in client.driver.test()["checks"]}
+        assert "token_auth" not in found
 
 
 def test_a_failed_test_knows_why(oidc: Client):

@@ -1,5 +1,6 @@
 // A certified OpenID provider on a port of its own; prints its issuer once it listens.
 // Whoever signs in as NAME is NAME@example.test, verified unless the name begins with "unverified".
+// As by default, only user info tells so.
 
 import { createServer } from 'node:http';
 import Provider from 'oidc-provider';
@@ -16,7 +17,6 @@ server.listen(0, '127.0.0.1', () => {
       email: ['email', 'email_verified'],
       profile: ['name', 'preferred_username'],
     },
-    conformIdTokenClaims: false, // the claims of the scopes are in the ID token, not only in user info
     pkce: { required: () => true },
     cookies: { keys: ['loopback-only'] },
     findAccount: (_context, id) => ({

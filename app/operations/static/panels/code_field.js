@@ -1,6 +1,6 @@
 // A field for a code of an authenticator app, a recovery code or one by e-mail.
 
-import { el } from "../dom.js";
+import { el } from "../base/dom.js";
 
 export const PROOF = "Code from the app, or a recovery code";
 export const PROOF_HINT = "Each works once here. The app shows its next code within 30 seconds.";

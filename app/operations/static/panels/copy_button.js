@@ -1,6 +1,6 @@
 // A button that copies what is shown beside it.
 
-import { el } from "../dom.js";
+import { el } from "../base/dom.js";
 
 // `shown` is the element with the text; `text` is what is copied. Without https, or without leave,
 // there is no clipboard for a page: then the text is selected, for the person to copy.

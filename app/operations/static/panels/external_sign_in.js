@@ -1,6 +1,6 @@
 // External sign-in: go to a provider and come back signed in, see the links and remove one.
 
-import { el } from "../dom.js";
+import { el } from "../base/dom.js";
 import { stepsPanel } from "../steps.js";
 import { comeBack } from "./journey.js";
 import { linkTable } from "./link_table.js";

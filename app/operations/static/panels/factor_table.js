@@ -1,6 +1,6 @@
 // The list of second factors with a button at each, and the code that proves who removes one.
 
-import { el } from "../dom.js";
+import { el } from "../base/dom.js";
 import { codeInput, field, PROOF, PROOF_HINT } from "./code_field.js";
 import { ownTable, rowButton, shortTime } from "./table.js";
 

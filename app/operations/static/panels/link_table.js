@@ -1,6 +1,6 @@
 // The list of linked identities with a button at each.
 
-import { el } from "../dom.js";
+import { el } from "../base/dom.js";
 import { ownTable, rowButton, shortTime } from "./table.js";
 
 export function linkTable(links, { run }) {

@@ -1,6 +1,6 @@
 // The list of passkeys with a button at each.
 
-import { el } from "../dom.js";
+import { el } from "../base/dom.js";
 import { pill } from "../exchange.js";
 import { ownTable, rowButton, shortTime } from "./table.js";
 

@@ -1,7 +1,7 @@
 // Passkeys: make one, sign in with it by a button and by a field's suggestions, and remove it.
 
 import { isSignedIn, siteOrigins } from "../api.js";
-import { el, replace } from "../dom.js";
+import { el, replace } from "../base/dom.js";
 import { halfway, stepsPanel } from "../steps.js";
 import { Unfinished } from "../unfinished.js";
 import * as webauthn from "../webauthn.js";

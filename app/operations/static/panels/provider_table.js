@@ -1,6 +1,6 @@
 // The list of providers with a button at each that leaves for it.
 
-import { el } from "../dom.js";
+import { el } from "../base/dom.js";
 import { setOut } from "./journey.js";
 import { ownTable, rowButton } from "./table.js";
 

@@ -1,6 +1,6 @@
 // Recovery codes, which are shown once.
 
-import { el } from "../dom.js";
+import { el } from "../base/dom.js";
 import { copyButton } from "./copy_button.js";
 
 export function recoveryCodes(codes) {

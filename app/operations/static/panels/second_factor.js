@@ -1,6 +1,6 @@
 // The second factor of a login: which one, its code, and a code by e-mail where that is one.
 
-import { el } from "../dom.js";
+import { el } from "../base/dom.js";
 import { halfway } from "../steps.js";
 import { codeInput, field } from "./code_field.js";
 import { inWords } from "./duration.js";

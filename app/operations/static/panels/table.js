@@ -1,6 +1,6 @@
 // Tables of what an account owns, with a button at each row.
 
-import { el } from "../dom.js";
+import { el } from "../base/dom.js";
 
 // `columns` are the visible headings; one more, for the buttons, is for screen readers alone.
 export function ownTable(caption, columns, rows) {

@@ -1,7 +1,7 @@
 // What an authenticator app is fed with, and the code that finishes its set-up.
 
 import { picture } from "../api.js";
-import { el, replace } from "../dom.js";
+import { el, replace } from "../base/dom.js";
 import { codeInput, field } from "./code_field.js";
 import { copyButton } from "./copy_button.js";
 import { recoveryCodes } from "./recovery_codes.js";

@@ -1,8 +1,10 @@
+// @ts-check
 // Between the JSON of the service and the objects of navigator.credentials.
 //
 // Browsers do this themselves (WebAuthn Level 3, sections 5.1.8 to 5.1.10); older ones, and
 // credentials that a password manager's extension hands out, need it done by hand.
 
+/** @param {any} json */
 export function creationOptions(json) {
   if (window.PublicKeyCredential.parseCreationOptionsFromJSON) {
     return window.PublicKeyCredential.parseCreationOptionsFromJSON(json);
@@ -15,6 +17,7 @@ export function creationOptions(json) {
   };
 }
 
+/** @param {any} json */
 export function requestOptions(json) {
   if (window.PublicKeyCredential.parseRequestOptionsFromJSON) {
     return window.PublicKeyCredential.parseRequestOptionsFromJSON(json);
@@ -26,6 +29,7 @@ export function requestOptions(json) {
   };
 }
 
+/** @param {any} credential */
 export function credentialJson(credential) {
   try {
     return credential.toJSON();
@@ -43,6 +47,7 @@ export function credentialJson(credential) {
   };
 }
 
+/** @param {any} response */
 function attestation(response) {
   return {
     clientDataJSON: text(response.clientDataJSON),
@@ -51,6 +56,7 @@ function attestation(response) {
   };
 }
 
+/** @param {any} response */
 function assertion(response) {
   return {
     clientDataJSON: text(response.clientDataJSON),
@@ -60,16 +66,18 @@ function assertion(response) {
   };
 }
 
+/** @param {any} credential */
 function descriptor({ id, ...rest }) {
   return { ...rest, id: bytes(id) };
 }
 
-// base64url without padding, both ways.
+/** @param {string} encoded base64url without padding */
 function bytes(encoded) {
   const plain = atob(encoded.replaceAll("-", "+").replaceAll("_", "/"));
   return Uint8Array.from(plain, (character) => character.charCodeAt(0));
 }
 
+/** @param {ArrayBuffer} buffer */
 function text(buffer) {
   const plain = Array.from(new Uint8Array(buffer), (byte) => String.fromCharCode(byte)).join("");
   return btoa(plain).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");

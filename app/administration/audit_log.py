@@ -1,0 +1,138 @@
+"""Reading the audit log: its entries, each with who made it, and its actions."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from app.audit import keys as audit_keys
+from app.audit import queries
+from app.audit.models import Action, AuditEntry, EntityType, subject_of
+from app.core.database.database import Reader
+from app.core.database.paging import Page, Wanted
+from app.core.runtime import Runtime
+from app.core.texts import typed_id
+from app.teams import service as teams
+from app.users import queries as users_queries
+from app.users import service as users
+from app.users.errors import UserNotFound
+from app.users.models import Account
+
+COUNTED = timedelta(days=30)
+MEMBER_IDS = ("added_user_id", "changed_user_id", "removed_user_id")
+
+Entry = dict[str, Any]
+
+
+def read_page(rt: Runtime, wanted: Wanted, chosen: queries.Filter) -> Page:
+    """Return a page of entries, each with the account that acted as `user`, if there is one."""
+    with rt.reading() as session:
+        page = queries.read_page(session, wanted, *queries.matching(chosen))
+        return replace(page, items=with_actors(rt, session, page.items))
+
+
+def read_page_of_account(rt: Runtime, user_id: int, wanted: Wanted) -> Page:
+    """Return a page of the entries that an account made or that are about it, like `read_page`.
+
+    Raises: UserNotFound.
+    """
+    with rt.reading() as session:
+        account = users.get(session, user_id)
+        # SQLite used to reuse ids: what is older than the account is about a previous one.
+        own = (AuditEntry.created_at >= account.created_at,) if rt.database.is_sqlite else ()
+        page = queries.read_page(session, wanted, queries.is_by_or_about(user_id), *own)
+        return replace(page, items=with_actors(rt, session, page.items))
+
+
+def read_page_of_team(rt: Runtime, wanted: Wanted, chosen: queries.Filter) -> Page:
+    """Return a page of entries like `read_page`, with the members that `with_members` adds."""
+    with rt.reading() as session:
+        page = queries.read_page(session, wanted, *queries.matching(chosen))
+        return replace(page, items=with_members(session, with_actors(rt, session, page.items)))
+
+
+def with_actors(rt: Runtime, reader: Reader, entries: Iterable[Any]) -> list[Entry]:
+    """Return entries with the account that acted as `user`; None if there is none any more."""
+    entries = list(entries)
+    named = users_queries.list_named(reader, {entry.user_id for entry in entries})
+
+    def actor(entry: Any) -> Account | None:
+        account = named.get(entry.user_id)
+        # SQLite used to reuse ids: an entry older than the account is a previous one's.
+        is_another = account and rt.database.is_sqlite and entry.created_at < account.created_at
+        return None if is_another else account
+
+    return [{**entry._asdict(), "user": actor(entry)} for entry in entries]
+
+
+def with_members(reader: Reader, entries: list[Entry]) -> list[Entry]:
+    """Add whom the entry of a team is about, and the roles; `details` are no text any more.
+
+    `member_id`, `member` (None without such an account), `role`, `previous_role` and `next_role`
+    are None where they do not apply.
+    """
+    for entry in entries:
+        details = entry["details"] = json.loads(entry["details"] or "null")
+        about = details if isinstance(details, dict) else {}
+        entry["member_id"] = next((about[name] for name in MEMBER_IDS if name in about), None)
+        role = about.get("role") if entry["member_id"] else None
+        is_change = "changed_user_id" in about
+        entry["role"] = None if is_change else role
+        entry["previous_role"] = about.get("previous_role") if is_change else None
+        entry["next_role"] = role if is_change else None
+    named = users_queries.list_named(reader, {entry["member_id"] for entry in entries} - {None})
+    return [{**entry, "member": named.get(entry["member_id"])} for entry in entries]
+
+
+def list_newest(rt: Runtime, wanted: queries.Filter, most: int) -> list[Entry]:
+    """Return the newest matching entries, each with the account that acted as `user`."""
+    with rt.reading() as reader:
+        return with_actors(rt, reader, queries.list_newest(reader, wanted, most))
+
+
+def filter_of(rt: Runtime, user: str | None, team: str | None, **chosen: Any) -> queries.Filter:
+    """Return a filter for what one actor did, or what was done to a team; None means any.
+
+    `user` may also be the id 0, or the id of an account that no longer exists.
+    Raises: UserNotFound, TeamNotFound, NameAmbiguous.
+    """
+    wanted = queries.Filter(**chosen)
+    with rt.reading() as session:
+        if team is not None:
+            about = teams.named(session, team).id
+            wanted = replace(wanted, entity_type=EntityType.TEAM, entity_id=about)
+        return wanted if user is None else _filter_by_actor(rt, session, user, wanted)
+
+
+def list_actions(rt: Runtime) -> list[Entry]:
+    """Return every action, what it is about, and how often it was recorded in 30 days."""
+    is_enabled = rt.settings.get(audit_keys.ENABLED)
+    recorded = rt.settings.get(audit_keys.RECORDED_ACTIONS)
+    with rt.reading() as session:
+        counts = queries.count_by_action(session, rt.clock.now() - COUNTED)
+    return [
+        {
+            "action": action,
+            "entity_type": subject_of(action),
+            "is_recorded": is_enabled and action in recorded,
+            "count_30d": counts.get(action, 0),
+        }
+        for action in Action
+    ]
+
+
+def _filter_by_actor(
+    rt: Runtime, reader: Reader, typed: str, wanted: queries.Filter
+) -> queries.Filter:
+    try:
+        account = users.named(reader, typed)
+    except UserNotFound:
+        user_id = typed_id(typed)
+        if user_id is None:
+            raise
+        return replace(wanted, user_id=user_id)
+    since = wanted.since
+    if rt.database.is_sqlite:  # which used to reuse the ids of deleted accounts
+        since = max(since or account.created_at, account.created_at)
+    return replace(wanted, user_id=account.id, since=since)

@@ -1,0 +1,102 @@
+"""Lists that administrators read: which accounts are wanted, by what several areas know of them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session, aliased
+
+from app.core.database.paging import Page, Wanted, read_ids
+from app.core.texts import typed_id
+from app.mfa.models import MfaFactor
+from app.users import queries as users
+from app.users.models import Account, Role, Standing, Status, User, UserProfile
+
+# Usernames are ordered as they are unique, in any case, which has an index.
+SORT_COLUMNS = {
+    "id": User.id,
+    "username": User.username_key,
+    "email": User.email,
+    "role": User.role,
+    "status": User.status,
+    "storage_used": User.storage_used,
+    "storage_quota": User.storage_quota,
+    "created_at": User.created_at,
+    "updated_at": User.updated_at,
+}
+
+
+@dataclass(frozen=True)
+class AccountFilter:
+    """Which accounts are wanted; None matches all.
+
+    `keyword` is a part of a username, address or display name, or an id. The standing `active`
+    includes accounts that are not activated yet, unless `is_activated` is true.
+    """
+
+    keyword: str | None = None
+    role: Role | None = None
+    standing: Standing | None = None
+    is_activated: bool | None = None
+    policy_group_id: int | None = None
+    has_second_factor: bool | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+
+
+def list_accounts(session: Session, most: int | None, chosen: AccountFilter) -> list[Account]:
+    """Return the first `most` matching accounts, ordered by id; None means all of them."""
+    return users.list_matching(session, most, *_conditions(chosen))
+
+
+def read_accounts(session: Session, wanted: Wanted, chosen: AccountFilter) -> Page:
+    """Return a page of accounts."""
+    matching = select(User.id).where(*_conditions(chosen))
+    page = read_ids(session, matching, SORT_COLUMNS, wanted)
+    found = users.list_named(session, page.items)
+    return replace(page, items=[found[user_id] for user_id in page.items if user_id in found])
+
+
+def _conditions(chosen: AccountFilter) -> Iterator[Any]:
+    if chosen.keyword is not None:
+        yield _is_named(chosen.keyword.strip().lower())
+    yield from _has_standing(chosen)
+    if chosen.role is not None:
+        yield User.role == chosen.role
+    if chosen.policy_group_id is not None:
+        yield User.policy_group_id == chosen.policy_group_id
+    if chosen.has_second_factor is not None:
+        has_factor = User.id.in_(select(MfaFactor.user_id))
+        yield has_factor if chosen.has_second_factor else ~has_factor
+    if chosen.created_after is not None:
+        yield User.created_at >= chosen.created_after
+    if chosen.created_before is not None:
+        yield User.created_at < chosen.created_before
+
+
+def _is_named(part: str) -> Any:
+    """Return a condition that PostgreSQL can answer by trigram indexes, if it has them."""
+    display_name = func.lower(UserProfile.display_name)
+    by_profile = select(UserProfile.user_id).where(display_name.contains(part, autoescape=True))
+    user_id = typed_id(part)
+    named = aliased(User)
+    by_account = select(named.id).where(
+        or_(
+            named.username_key.contains(part, autoescape=True),
+            named.email.contains(part, autoescape=True),
+            *([named.id == user_id] if user_id is not None else []),
+        )
+    )
+    return User.id.in_(by_account.union(by_profile))
+
+
+def _has_standing(chosen: AccountFilter) -> Iterator[Any]:
+    if chosen.standing is not None:
+        is_disabled = chosen.standing is Standing.DISABLED
+        yield User.status == (Status.DISABLED if is_disabled else Status.ACTIVE)
+    is_activated = False if chosen.standing is Standing.PENDING else chosen.is_activated
+    if is_activated is not None:
+        never = User.activated_at.is_(None)
+        yield ~never if is_activated else never

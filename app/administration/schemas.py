@@ -1,0 +1,310 @@
+"""Request bodies, queries and answers of administration."""
+
+import json
+from typing import Any
+
+from marshmallow import RAISE, Schema, ValidationError, fields, validate
+
+from app.administration.audit_export import Format
+from app.administration.many_accounts import BulkAction
+from app.administration.queries import SORT_COLUMNS
+from app.audit.models import Action, Actor, EntityType
+from app.audit.queries import SORT_COLUMNS as AUDIT_COLUMNS
+from app.core.errors import BadRequest
+from app.core.passwords import MAX_TYPED_PASSWORD_LENGTH
+from app.external_auth.schemas import ExternalLinkItem
+from app.mfa.models import MfaMethod
+from app.mfa.schemas import MfaFactor
+from app.passkeys.schemas import PasskeyData
+from app.teams.models import TeamRole
+from app.users.models import MAX_QUOTA_BYTES, Role, Standing, Status
+from app.users.schemas import EMAIL_RULE, PASSWORD_RULE, USERNAME_RULE, ManagedUser, UserSummary
+from app.web.paging import (
+    DEFAULT_LIMIT,
+    Clamped,
+    Filter,
+    Moment,
+    NumberFilter,
+    PageQuery,
+    sort_by,
+    sort_order,
+)
+from app.web.request import all_complaints
+from app.web.schema import (
+    MAX_INPUT_LENGTH,
+    RequestSchema,
+    StrictBoolean,
+    Timestamp,
+    WholeNumber,
+    Word,
+    force,
+    text,
+)
+
+MAX_BULK = 200
+MAX_AUDIT_LIMIT = 200
+
+
+class UserListQuery(PageQuery):
+    """GET /admin/users."""
+
+    keyword = Filter("part of a username, address or display name; an id")
+    role = fields.Enum(Role, by_value=True, load_default=None)
+    standing = fields.Enum(
+        Standing,
+        by_value=True,
+        load_default=None,
+        data_key="status",
+        metadata={"description": "`active` includes accounts that are not activated yet"},
+    )
+    policy_group_id = NumberFilter()
+    has_second_factor = fields.Boolean(load_default=None)
+    created_after = Moment("inclusive", load_default=None)
+    created_before = Moment("exclusive", load_default=None)
+    sort_by = sort_by(tuple(SORT_COLUMNS), "created_at")
+    sort_order = sort_order()
+
+
+class CreateUserSchema(RequestSchema):
+    """POST /admin/users; without a password, one is generated."""
+
+    username = text(MAX_INPUT_LENGTH, **USERNAME_RULE)
+    email = text(MAX_INPUT_LENGTH, **EMAIL_RULE)
+    password = text(MAX_TYPED_PASSWORD_LENGTH, nullable=True, **PASSWORD_RULE)
+    must_change_password = StrictBoolean(load_default=False)
+    role = fields.Enum(Role, by_value=True, load_default=Role.USER)
+    storage_quota = WholeNumber(
+        validate=validate.Range(0, MAX_QUOTA_BYTES), load_default=None, allow_none=False
+    )
+    policy_group_id = WholeNumber(validate=validate.Range(1), load_default=None, allow_none=False)
+
+
+class UpdateUserSchema(RequestSchema):
+    """PATCH /admin/users/{id}; absent members are left as they are."""
+
+    email_verified = StrictBoolean()
+    role = fields.Enum(Role, by_value=True)
+    status = fields.Enum(Status, by_value=True)
+    must_change_password = StrictBoolean()
+    storage_quota = WholeNumber(validate=validate.Range(0, MAX_QUOTA_BYTES))
+    policy_group = WholeNumber(validate=validate.Range(1), data_key="policy_group_id")
+    expected_updated_at = Moment("refuse the change if the account is not of this time")
+
+
+class SetEmailSchema(RequestSchema):
+    """PUT /admin/users/{id}/email."""
+
+    email = text(MAX_INPUT_LENGTH, **EMAIL_RULE)
+    is_verified = StrictBoolean(load_default=False, data_key="verified")
+
+
+class SetPasswordSchema(RequestSchema):
+    """PUT /admin/users/{id}/password; without a password, one is generated."""
+
+    password = text(MAX_TYPED_PASSWORD_LENGTH, nullable=True, **PASSWORD_RULE)
+    must_change_password = StrictBoolean(load_default=False)
+
+
+class ChangeManySchema(RequestSchema):
+    """POST /admin/users/bulk; `policy_group_id` belongs to `assign_group`."""
+
+    ids = fields.List(
+        WholeNumber(validate=validate.Range(1)),
+        required=True,
+        validate=validate.Length(1, MAX_BULK),
+    )
+    action = fields.Enum(BulkAction, by_value=True, required=True)
+    policy_group_id = WholeNumber(validate=validate.Range(1), load_default=None, allow_none=False)
+
+
+class RefusedAccount(Schema):
+    """An account that was left as it is, and why."""
+
+    id = fields.Integer(required=True)
+    code = fields.String(
+        required=True, attribute="error.code", metadata={"description": "one of `ErrorCode`"}
+    )
+    msg = fields.String(required=True, attribute="error.public_message")
+
+
+class ChangedManyData(Schema):
+    """The accounts that are now as wanted, and those that were refused."""
+
+    done = fields.List(fields.Integer(), required=True)
+    refused = fields.List(fields.Nested(RefusedAccount), required=True)
+
+
+class SetPasswordData(Schema):
+    """The generated password is shown only here, and only if one was generated."""
+
+    generated_password = fields.String()
+
+
+class RemovedFactorsData(Schema):
+    """How many second factors the account had."""
+
+    removed_factors = fields.Integer(required=True)
+
+
+class RemoveCredentialQuery(RequestSchema):
+    """DELETE of a passkey or an external link."""
+
+    is_forced = force("remove it even if it is the only way to sign in")
+
+
+class CredentialsData(Schema):
+    """What an account signs in with.
+
+    `second_factor` lists what a login would ask for. The failed attempts are those from the network
+    with the most; null while Redis is away.
+    """
+
+    has_password = fields.Boolean(required=True)
+    second_factor = fields.List(Word(MfaMethod), required=True)
+    factors = fields.List(fields.Nested(MfaFactor), required=True)
+    recovery_codes_remaining = fields.Integer(required=True)
+    passkeys = fields.List(fields.Nested(PasskeyData), required=True)
+    external_links = fields.List(fields.Nested(ExternalLinkItem), required=True)
+    live_sessions = fields.Integer(required=True)
+    last_sign_in_at = Timestamp(required=True, allow_none=True)
+    failed_attempts = fields.Integer(required=True, allow_none=True)
+    locked_until = Timestamp(required=True, allow_none=True)
+
+
+class DeleteUserQuery(RequestSchema):
+    """DELETE /admin/users/{id}."""
+
+    confirm = Filter("the username, as a check on the id; may be absent")
+
+
+class CreatedUserData(Schema):
+    """A new account; the generated password is shown only here, and only if one was generated."""
+
+    user = fields.Nested(ManagedUser, required=True)
+    generated_password = fields.String()
+
+
+class AuditPageQuery(PageQuery):
+    """GET /admin/users/{id}/audit-logs."""
+
+    limit = Clamped(DEFAULT_LIMIT, 1, MAX_AUDIT_LIMIT)
+    sort_by = sort_by(tuple(AUDIT_COLUMNS), "created_at")
+    sort_order = sort_order()
+
+
+class TeamAuditQuery(AuditPageQuery):
+    """GET /admin/teams/{id}/audit-logs."""
+
+    user_id = NumberFilter("who acted; 0 is the system, the command line or nobody known", least=0)
+    action = Filter()
+    since = Moment("inclusive", load_default=None, data_key="after")
+    until = Moment("exclusive", load_default=None, data_key="before")
+
+
+class AuditQuery(TeamAuditQuery):
+    """GET /admin/audit-logs."""
+
+    actor = fields.Enum(Actor, by_value=True, load_default=None)
+    entity_type = Filter()
+    entity_id = NumberFilter()
+    keyword = Filter("part of the name of what an entry is about")
+    ip_address = Filter()
+
+
+class TeamAuditExportQuery(TeamAuditQuery):
+    """GET /admin/teams/{id}/audit-logs/export."""
+
+    class Meta(RequestSchema.Meta):
+        """Marshmallow's settings."""
+
+        exclude = ("limit", "offset")
+
+    kind = fields.Enum(Format, by_value=True, load_default=Format.CSV, data_key="format")
+
+
+class AuditExportQuery(TeamAuditExportQuery, AuditQuery):
+    """GET /admin/audit-logs/export."""
+
+
+class AuditItem(Schema):
+    """An entry; `details` is JSON as text, `user` is who acted, null if that account is gone."""
+
+    id = fields.Integer(required=True)
+    user = fields.Nested(UserSummary, required=True, allow_none=True)
+    user_id = fields.Integer(required=True)
+    action = fields.String(required=True)
+    entity_type = fields.String(required=True)
+    entity_id = fields.Integer(required=True, allow_none=True)
+    entity_name = fields.String(required=True, allow_none=True)
+    details = fields.String(required=True, allow_none=True)
+    ip_address = fields.String(required=True, allow_none=True)
+    user_agent = fields.String(required=True, allow_none=True)
+    created_at = Timestamp(required=True)
+
+
+class TeamAuditItem(Schema):
+    """An entry about a team; the roles of a new member, or of one whose role was changed."""
+
+    id = fields.Integer(required=True)
+    team_id = fields.Integer(required=True, attribute="entity_id")
+    action = fields.String(required=True)
+    actor = fields.Nested(UserSummary, required=True, allow_none=True, attribute="user")
+    created_at = Timestamp(required=True)
+    member = fields.Nested(UserSummary, required=True, allow_none=True)
+    role = Word(TeamRole, allow_none=True)
+    previous_role = Word(TeamRole, allow_none=True)
+    next_role = Word(TeamRole, allow_none=True)
+
+
+class AuditActionItem(Schema):
+    """An action that the audit log knows."""
+
+    action = Word(Action)
+    entity_type = Word(EntityType)
+    is_recorded = fields.Boolean(required=True)
+    count_30d = fields.Integer(required=True)
+
+
+class ImportedAccountSchema(RequestSchema):
+    """A line of `flask users import`; a misspelt member must not cost an account its password."""
+
+    class Meta:
+        """Marshmallow's settings."""
+
+        unknown = RAISE
+
+    name = text(MAX_INPUT_LENGTH)
+    address = text(MAX_INPUT_LENGTH)
+    verified = StrictBoolean(load_default=False)
+    role = fields.Enum(Role, by_value=True, load_default=Role.USER)
+    hash = text(MAX_INPUT_LENGTH, nullable=True)
+
+
+class ImportReport(Schema):
+    """What `flask users import` did with the lines."""
+
+    created = fields.Integer(required=True)
+    existing = fields.Integer(required=True)
+    refused = fields.Function(
+        lambda report: [
+            {"line": line, "code": error.code, "msg": error.public_message}
+            for line, error in sorted(report.refused.items())
+        ]
+    )
+
+
+_imported = ImportedAccountSchema()
+
+
+def read_imported(line: bytes) -> dict[str, Any]:
+    """Return the members of a line of `flask users import`.
+
+    Raises: BadRequest.
+    """
+    try:
+        members: dict[str, Any] = _imported.load(json.loads(line))
+    except ValidationError as error:
+        raise BadRequest(f"{all_complaints(error)}.") from None
+    except (ValueError, RecursionError):
+        raise BadRequest("The line is not a JSON object.") from None
+    return members

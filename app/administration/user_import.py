@@ -1,0 +1,197 @@
+"""Accounts of another service, brought in many at a time with their password hashes."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from app.administration.accounts import group_for
+from app.administration.errors import HashInvalid
+from app.audit.models import Action
+from app.core import foreign_hashes
+from app.core.access import Operator
+from app.core.database import bulk
+from app.core.errors import AppError
+from app.core.runtime import Runtime
+from app.settings import keys
+from app.setup import service as setup
+from app.users import identifiers
+from app.users import queries as users_queries
+from app.users import service as users
+from app.users.errors import EmailExists, IdentifierExists, UsernameExists
+from app.users.models import Role, User
+
+Line = tuple[int, bytes]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One account of the file, checked by itself; without a hash it has no usable password."""
+
+    line: int
+    username: str
+    email: str
+    is_verified: bool
+    role: Role
+    password_hash: str | None = field(repr=False)
+
+
+@dataclass
+class Report:
+    """What became of the lines, or would: numbers, and the error of each refused line."""
+
+    created: int = 0
+    existing: int = 0
+    refused: dict[int, AppError] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The address of each username key in use, and all addresses in use or being changed to."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    addresses: set[str] = field(default_factory=set)
+
+    def take(self, entry: Entry) -> bool:
+        """Take an account's name and address; return False if it is there already.
+
+        Raises: UsernameExists, EmailExists.
+        """
+        key = identifiers.username_key(entry.username)
+        if self.names.get(key) == entry.email:
+            return False
+        if key in self.names:
+            raise UsernameExists
+        if entry.email in self.addresses:
+            raise EmailExists
+        self.names[key] = entry.email
+        self.addresses.add(entry.email)
+        return True
+
+
+def import_accounts(
+    rt: Runtime,
+    by: Operator,
+    lines: Iterable[Line],
+    read: Callable[[bytes], Mapping[str, Any]],
+    *,
+    is_dry_run: bool = False,
+) -> Report:
+    """Create the accounts of numbered lines, batch by batch; nothing is created by a dry run.
+
+    `read` returns the members of a line, or raises what is wrong with it, which stops no other.
+    What is there already is left as it is, so the same file can be imported again.
+    Raises: SystemNotInitialized, NoAdministrator.
+    """
+    setup.require_ready_now(rt)
+    report, planned = Report(), Taken()
+    for batch in _batches(lines):
+        entries = list(_entries(batch, read, report))
+        if is_dry_run:
+            with rt.reading() as session:
+                report.created += len(_new(session, entries, planned, report))
+        else:
+            _store(rt, by, entries, report)
+    return report
+
+
+def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    rest = iter(lines)
+    while batch := list(islice(rest, bulk.BATCH_ROWS)):
+        yield batch
+
+
+def _entries(
+    lines: Iterable[Line], read: Callable[[bytes], Mapping[str, Any]], report: Report
+) -> Iterator[Entry]:
+    for number, text in lines:
+        try:
+            yield _entry(number, **read(text))
+        except AppError as error:
+            report.refused[number] = error
+
+
+def _entry(
+    line: int, *, name: str, address: str, verified: bool, role: Role, hash: str | None
+) -> Entry:
+    try:
+        checked = foreign_hashes.checked(hash) if hash is not None else None
+    except ValueError as error:
+        raise HashInvalid(f"hash {error}.") from None
+    username, email = identifiers.username(name), identifiers.email(address)
+    return Entry(line, username, email, verified, role, checked)
+
+
+def _store(rt: Runtime, by: Operator, entries: list[Entry], report: Report) -> None:
+    """Create the accounts of a batch, all in one transaction."""
+    found = Report()
+    try:
+        with rt.transaction() as session:
+            _create(rt, session, by, entries, found)
+    except IntegrityError:
+        # Somebody has just registered with one of these names.
+        if len(entries) > 1:
+            for entry in entries:
+                _store(rt, by, [entry], report)
+            return
+        found = Report(refused={entries[0].line: IdentifierExists()})
+    report.created += found.created
+    report.existing += found.existing
+    report.refused |= found.refused
+
+
+def _create(
+    rt: Runtime, session: Session, by: Operator, entries: list[Entry], report: Report
+) -> None:
+    group_id = group_for(session, Role.USER)
+    quota, now = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA), rt.clock.now()
+    # Always in the same order: two imports must not wait for each other.
+    for address in sorted({entry.email for entry in entries}):
+        users.lock_address(session, address)
+    rows = [
+        User(
+            username=entry.username,
+            username_key=identifiers.username_key(entry.username),
+            email=entry.email,
+            password_hash=entry.password_hash,
+            role=entry.role,
+            activated_at=now,
+            email_verified_at=now if entry.is_verified else None,
+            storage_quota=quota,
+            policy_group_id=group_id,
+            created_at=now,
+            updated_at=now,
+        )
+        for entry in _new(session, entries, Taken(), report)
+    ]
+    session.add_all(rows)
+    session.flush()
+    for row in rows:
+        details = {"role": row.role, "imported": True}
+        users.record_by(rt, session, by, Action.ADMIN_CREATE_USER, row, details)
+        if row.role == Role.ADMIN:
+            event = f"{row.username} was made as a new administrator"
+            users.notify_administrators(rt, session, by, event)
+    report.created += len(rows)
+
+
+def _new(session: Session, entries: list[Entry], taken: Taken, report: Report) -> list[Entry]:
+    """Return the entries to create; `taken` learns what is in use, and what they will use."""
+    names = {identifiers.username_key(entry.username) for entry in entries}
+    addresses = {entry.email for entry in entries}
+    for key, email, pending in users_queries.list_taken(session, names, addresses):
+        taken.names[key] = email
+        taken.addresses.update({email, pending or email})
+    new = []
+    for entry in entries:
+        try:
+            if taken.take(entry):
+                new.append(entry)
+            else:
+                report.existing += 1
+        except (UsernameExists, EmailExists) as error:
+            report.refused[entry.line] = error
+    return new

@@ -1,0 +1,63 @@
+"""/admin/audit-logs."""
+
+from typing import Any
+
+from flask import Blueprint, Response
+
+from app.administration import audit_export, audit_log, errors
+from app.administration.audit_export import Format
+from app.administration.schemas import AuditActionItem, AuditExportQuery, AuditItem, AuditQuery
+from app.audit.queries import Filter
+from app.core.access import Operator
+from app.core.database.paging import Page, Wanted
+from app.web.guards import admin_may_read, admin_required
+from app.web.operation import answers
+from app.web.paging import page_of
+from app.web.request import query_args
+from app.web.runtime import runtime
+
+bp = Blueprint("admin_audit", __name__, url_prefix="/api/v1/admin/audit-logs")
+
+EXPORTED = ("text/csv", "application/x-ndjson")
+
+
+@bp.get("")
+@admin_may_read()
+@query_args(AuditQuery)
+@answers(page_of(AuditItem), name="adminListAuditEntries")
+def list_entries(page: Wanted, **chosen: Any) -> Page:
+    """List what was done, and by whom."""
+    return audit_log.read_page(runtime(), page, Filter(**chosen))
+
+
+@bp.get("/export")
+@admin_required(confirmation="if_set")
+@query_args(AuditExportQuery)
+@answers(
+    media_type=EXPORTED,
+    errors=errors.EXPORT_AUDIT_LOG,
+    name="adminExportAuditLog",
+)
+def export(by: Operator, page: Wanted, kind: Format, **chosen: Any) -> Response:
+    """Return the matching entries as a file, at most 100,000.
+
+    Without the members of `details` whose name speaks of a secret. In CSV, a cell that a
+    spreadsheet would take for a formula begins with an apostrophe. The export is recorded.
+    """
+    return attachment(by, page, Filter(**chosen), kind)
+
+
+@bp.get("/actions")
+@admin_may_read()
+@answers(AuditActionItem(many=True), name="adminListAuditActions")
+def list_actions() -> list[dict[str, Any]]:
+    """List every action, whether it is recorded, and how often it was in 30 days."""
+    return audit_log.list_actions(runtime())
+
+
+def attachment(by: Operator, wanted: Wanted, chosen: Filter, kind: Format) -> Response:
+    """Return the answer that is an export."""
+    pieces = audit_export.export(runtime(), by, wanted, chosen, kind)
+    name = audit_export.file_name(runtime(), kind)
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(pieces, content_type=audit_export.MEDIA_TYPES[kind], headers=headers)

@@ -1,0 +1,213 @@
+"""/admin/teams."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from flask import Blueprint, Response
+from marshmallow import fields
+
+from app.administration import audit_log, errors, teams
+from app.administration.audit_export import Format
+from app.administration.schemas import TeamAuditExportQuery, TeamAuditItem, TeamAuditQuery
+from app.administration.views.audit import EXPORTED, attachment
+from app.audit.models import EntityType
+from app.audit.queries import Filter
+from app.core.access import Operator
+from app.core.database.paging import Page, Wanted
+from app.teams import queries, service
+from app.teams.errors import (
+    LastTeamOwner,
+    LastTeamOwnerKept,
+    TeamMemberNotFound,
+    TeamNotFound,
+    TeamNotMember,
+)
+from app.teams.models import ManagedTeam, Membership, Team, TeamRole
+from app.teams.schemas import (
+    AddMemberSchema,
+    CreateTeamSchema,
+    ManagedTeamItem,
+    MemberListQuery,
+    SetMemberRoleSchema,
+    TeamListQuery,
+    TeamMemberItem,
+    UpdateTeamSchema,
+)
+from app.users import queries as users_queries
+from app.users.errors import UserNotFound
+from app.web.guards import admin_may_read, admin_required
+from app.web.operation import answers
+from app.web.paging import page_of
+from app.web.request import json_body, query_args
+from app.web.runtime import runtime
+
+bp = Blueprint("admin_teams", __name__, url_prefix="/api/v1/admin/teams")
+
+COUNTS = {
+    "owner_count": fields.Integer(required=True),
+    "manager_count": fields.Integer(required=True),
+}
+
+
+@bp.get("")
+@admin_may_read()
+@query_args(TeamListQuery)
+@answers(page_of(ManagedTeamItem), name="adminListTeams")
+def list_teams(page: Wanted, archived: bool, keyword: str | None) -> Page:
+    """List the teams: those in use, or those that are archived."""
+    with runtime().reading() as session:
+        return queries.read_page(session, page, archived=archived, keyword=keyword)
+
+
+@bp.post("")
+@admin_required()
+@json_body(CreateTeamSchema)
+@answers(ManagedTeamItem(), status=201, errors=errors.CREATE_TEAM, name="adminCreateTeam")
+def create(
+    by: Operator,
+    name: str,
+    description: str | None,
+    admin_user_id: int | None,
+    admin_identifier: str | None,
+    storage_quota: int | None,
+    policy_group_id: int | None,
+) -> ManagedTeam:
+    """Create a team; the account named becomes its owner."""
+    rt = runtime()
+    owner = teams.account_id(rt, admin_user_id, admin_identifier)
+    about = {"storage_quota": storage_quota, "policy_group": policy_group_id}
+    return _shown(teams.create(rt, by, name, owner, description=description or "", **about))
+
+
+@bp.get("/<row:id>")
+@admin_may_read()
+@answers(ManagedTeamItem(), errors=(TeamNotFound,), name="adminGetTeam")
+def show(id: int) -> ManagedTeam:
+    """Return one team, archived or not."""
+    with runtime().reading() as session:
+        return _shown(service.named(session, id))
+
+
+@bp.patch("/<row:id>")
+@admin_required()
+@json_body(UpdateTeamSchema)
+@answers(ManagedTeamItem(), errors=errors.UPDATE_TEAM, name="adminUpdateTeam")
+def update(by: Operator, id: int, **wanted: Any) -> ManagedTeam:
+    """Change a team: all that is given, or nothing."""
+    return _shown(teams.update(runtime(), by, id, **wanted))
+
+
+@bp.delete("/<row:id>")
+@admin_required()
+@answers(errors=(TeamNotFound,), name="adminArchiveTeam")
+def archive(by: Operator, id: int) -> None:
+    """Archive a team; it is deleted some days later. Archiving it again changes nothing."""
+    teams.archive(runtime(), by, id)
+
+
+@bp.post("/<row:id>/restore")
+@admin_required()
+@answers(ManagedTeamItem(), errors=errors.RESTORE_TEAM, name="adminRestoreTeam")
+def restore(by: Operator, id: int) -> ManagedTeam:
+    """Take an archived team into use again."""
+    return _shown(teams.restore(runtime(), by, id))
+
+
+@bp.get("/<row:id>/members")
+@admin_may_read()
+@query_args(MemberListQuery)
+@answers(page_of(TeamMemberItem, **COUNTS), errors=(TeamNotFound,), name="adminListTeamMembers")
+def list_members(id: int, page: Wanted, **chosen: Any) -> dict[str, Any]:
+    """List the members of a team, owners first.
+
+    `owner_count` and `manager_count` (owners and administrators) are of the whole team.
+    """
+    with runtime().reading() as session:
+        service.named(session, id)
+        found = queries.read_members(session, page, id, queries.MemberFilter(**chosen))
+        counts = queries.count_roles(session, id)
+    owners, administrators = counts.get(TeamRole.OWNER, 0), counts.get(TeamRole.ADMIN, 0)
+    return {**vars(found), "owner_count": owners, "manager_count": owners + administrators}
+
+
+@bp.post("/<row:id>/members")
+@admin_required()
+@json_body(AddMemberSchema)
+@answers(TeamMemberItem(), status=201, errors=errors.ADD_MEMBER, name="adminAddTeamMember")
+def add_member(
+    by: Operator, id: int, user_id: int | None, identifier: str | None, role: TeamRole
+) -> Membership:
+    """Add an account to a team."""
+    rt = runtime()
+    account_id = teams.account_id(rt, user_id, identifier)
+    teams.add_member(rt, by, id, account_id, role)
+    return _member(id, account_id)
+
+
+@bp.patch("/<row:id>/members/<row:user_id>")
+@admin_required()
+@json_body(SetMemberRoleSchema)
+@answers(TeamMemberItem(), errors=errors.CHANGE_MEMBER, name="adminSetTeamMemberRole")
+def set_role(by: Operator, id: int, user_id: int, role: TeamRole) -> Membership:
+    """Change the role of a member."""
+    with _addressed():
+        teams.set_role(runtime(), by, id, user_id, role)
+    return _member(id, user_id)
+
+
+@bp.delete("/<row:id>/members/<row:user_id>")
+@admin_required()
+@answers(errors=errors.CHANGE_MEMBER, name="adminRemoveTeamMember")
+def remove_member(by: Operator, id: int, user_id: int) -> None:
+    """Remove a member; the last owner cannot be removed."""
+    with _addressed():
+        teams.remove_member(runtime(), by, id, user_id)
+
+
+@bp.get("/<row:id>/audit-logs")
+@admin_may_read()
+@query_args(TeamAuditQuery)
+@answers(page_of(TeamAuditItem), errors=(TeamNotFound,), name="adminListTeamAuditEntries")
+def list_entries(id: int, page: Wanted, **chosen: Any) -> Page:
+    """List what was done to a team and its members."""
+    return audit_log.read_page_of_team(runtime(), page, _filter(id, chosen))
+
+
+@bp.get("/<row:id>/audit-logs/export")
+@admin_required(confirmation="if_set")
+@query_args(TeamAuditExportQuery)
+@answers(media_type=EXPORTED, errors=errors.EXPORT_TEAM_AUDIT_LOG, name="adminExportTeamAuditLog")
+def export(by: Operator, id: int, page: Wanted, kind: Format, **chosen: Any) -> Response:
+    """Return what was done to a team as a file, like the export of the whole audit log."""
+    return attachment(by, page, _filter(id, chosen), kind)
+
+
+def _filter(id: int, chosen: dict[str, Any]) -> Filter:
+    with runtime().reading() as session:
+        team = service.named(session, id)
+    return Filter(entity_type=EntityType.TEAM, entity_id=team.id, **chosen)
+
+
+def _shown(team: Team) -> ManagedTeam:
+    with runtime().reading() as session:
+        return ManagedTeam(team, users_queries.find_account(session, team.created_by))
+
+
+def _member(id: int, user_id: int) -> Membership:
+    with runtime().reading() as session:
+        found = queries.find_membership(session, id, user_id)
+    if found is None:  # removed again meanwhile
+        raise TeamMemberNotFound
+    return found
+
+
+@contextmanager
+def _addressed() -> Iterator[None]:
+    """Raise what fits a member who is addressed by a path, where commands have other codes."""
+    try:
+        yield
+    except (TeamNotMember, UserNotFound):
+        raise TeamMemberNotFound from None
+    except LastTeamOwner:
+        raise LastTeamOwnerKept from None

@@ -1,0 +1,1 @@
+"""Confirming, in a session that goes on, that its owner is the one who asks."""

@@ -1,0 +1,121 @@
+"""Shows mails with sample values: as they would be sent now, or as a draft would make them."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from app.core.runtime import Runtime
+from app.core.tokens import digest, random_token
+from app.mail.errors import DraftGone, TemplateInvalid
+from app.mail.rendering import (
+    Rendered,
+    TemplateText,
+    duration_in_words,
+    exact_duration,
+    fill,
+    rounded_duration,
+    site_name,
+    template_text,
+    unknown_placeholders,
+    variables,
+)
+from app.mail.templates import DESCRIPTIONS, LANGUAGE, Template
+from app.settings import keys
+from app.web import site
+
+SAMPLES = {
+    "username": "alice",
+    "email": "alice@example.com",
+    "previous_email": "alice@example.com",
+    "new_email": "alice.new@example.com",
+    "token": "SAMPLE-TOKEN",
+    "code": "12345678",
+    "provider_name": "Example Login",
+    "event": "A second factor was added.",
+}
+# The link that proves a mailbox lives as long as the sign-in that waits for it.
+EXTERNAL_SIGN_IN_SECONDS = 1800
+
+
+DRAFT_KEY = "gatehouse:mail_draft:"
+DRAFT_LIFE = timedelta(minutes=5)
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A template filled with sample values; `unknown` lists placeholders without a value."""
+
+    rendered: Rendered
+    unknown: list[str]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What is to be tried in place of what is set; None, or blank, leaves that as it is."""
+
+    subject: str | None = None
+    html: str | None = None
+    language: str | None = None
+
+
+def preview(rt: Runtime, template: Template, draft: Draft = Draft()) -> Preview:
+    """Render a template with sample values: the one in force, but for what a draft replaces.
+
+    Raises: TemplateInvalid.
+    """
+    known = DESCRIPTIONS[template]
+    samples = {
+        **SAMPLES,
+        "lang": draft.language or LANGUAGE,
+        "site_name": site_name(rt),
+        "invitation_url": site.link(rt, "/invite/SAMPLE-TOKEN"),
+        **_lives(rt, template),
+    }
+    values = variables(rt, template, {name: samples[name] for name in known.stored})
+    rendered = fill(_drafted(rt, template, draft), values)
+    return Preview(rendered, unknown_placeholders(rendered))
+
+
+def keep_draft(rt: Runtime, template: Template, html: str) -> str:
+    """Keep a rendered draft for a few minutes, so that a page can show it in a frame; name it."""
+    name = random_token()
+    rt.redis.client.set(f"{DRAFT_KEY}{template}:{digest(name)}", html, ex=DRAFT_LIFE)
+    return name
+
+
+def kept_html(rt: Runtime, template: Template, name: str) -> str:
+    """Return the HTML of a draft that was kept.
+
+    Raises: DraftGone.
+    """
+    html: Any = rt.redis.client.get(f"{DRAFT_KEY}{template}:{digest(name)}")
+    if html is None:
+        raise DraftGone
+    return str(html)
+
+
+def _drafted(rt: Runtime, template: Template, draft: Draft) -> TemplateText:
+    in_force = template_text(rt, template)
+    try:
+        subject = keys.MAIL_TEMPLATE_SUBJECTS[template].render(draft.subject or "")
+        html = keys.MAIL_TEMPLATE_HTML[template].render(draft.html or "")
+    except ValueError as error:
+        raise TemplateInvalid(f"The draft {error}.") from None
+    return TemplateText(subject or in_force.subject, html if html.strip() else in_force.html)
+
+
+def _lives(rt: Runtime, template: Template) -> dict[str, str]:
+    """Return the lifetimes, in words, that the mail would state if it were sent now."""
+    seconds = {
+        Template.REGISTER_ACTIVATION: rt.settings.get(keys.REGISTER_ACTIVATION_TTL_SECONDS),
+        Template.CONTACT_CHANGE_CONFIRMATION: rt.settings.get(keys.CONTACT_CHANGE_TTL_SECONDS),
+        Template.PASSWORD_RESET: rt.settings.get(keys.PASSWORD_RESET_TTL_SECONDS),
+        Template.USER_INVITATION: rt.settings.get(keys.INVITATION_TTL_SECONDS),
+        Template.EXTERNAL_AUTH_EMAIL_VERIFICATION: EXTERNAL_SIGN_IN_SECONDS,
+    }
+    if template in {Template.LOGIN_EMAIL_CODE, Template.CONFIRMATION_CODE}:
+        # A code lives no longer than the login flow that waits for it.
+        own, login = keys.EMAIL_CODE_TTL_SECONDS, keys.MFA_FLOW_TTL_SECONDS
+        life = min(rt.settings.get(own), rt.settings.get(login))
+        return {"expires_in": exact_duration(life), "good_for": rounded_duration(life)}
+    return {"expires_in": duration_in_words(seconds[template])} if template in seconds else {}

@@ -1,0 +1,126 @@
+"""What is asked about mails, and what is shown of them."""
+
+from typing import Any
+
+from marshmallow import Schema, fields
+
+from app.mail.models import MailStatus
+from app.mail.templates import Template
+from app.settings.catalogue import SEND_TEST_MAIL
+from app.web.paging import Filter, PageQuery
+from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, Text, Timestamp, Word, text
+
+MAX_DRAFT_LENGTH = 65_536
+
+
+class OutboxQuery(PageQuery):
+    """GET /admin/mail/outbox."""
+
+    status = fields.Enum(MailStatus, by_value=True, load_default=None)
+    template = fields.Enum(Template, by_value=True, load_default=None)
+    recipient = Filter("part of an address")
+
+
+class OutboxMailData(Schema):
+    """A mail without its content; `is_file`: it became a file, for lack of an SMTP server."""
+
+    id = fields.UUID(required=True)
+    template = Word(Template)
+    recipient = fields.String(required=True, metadata={"examples": ["ada@example.com"]})
+    status = Word(MailStatus)
+    is_file = fields.Boolean(required=True)
+    attempts = fields.Integer(required=True)
+    last_error = fields.String(required=True, allow_none=True)
+    created_at = Timestamp(required=True)
+    due_at = Timestamp(required=True, allow_none=True)
+    finished_at = Timestamp(required=True, allow_none=True)
+
+
+class FlushedData(Schema):
+    """How many mails were sent, given up, and still wait; `error` is why the server failed."""
+
+    sent = fields.Integer(required=True)
+    failed = fields.Integer(required=True)
+    waiting = fields.Integer(required=True)
+    error = fields.String(required=True, allow_none=True)
+
+
+class MailTemplateData(Schema):
+    """A kind of mail, the settings that replace its text, and the variables it knows."""
+
+    template = Word(Template)
+    description = fields.String(required=True)
+    is_overridden = fields.Boolean(required=True)
+    subject_key = fields.String(required=True)
+    html_key = fields.String(required=True)
+    variables = fields.List(fields.String(metadata={"examples": ["username"]}), required=True)
+
+
+class PreviewSchema(RequestSchema):
+    """POST /admin/mail/templates/{template}/preview; what is absent is as in force."""
+
+    subject = text(MAX_DRAFT_LENGTH, nullable=True)
+    html = text(MAX_DRAFT_LENGTH, nullable=True)
+    language = text(35, nullable=True, example="en")
+
+
+class PreviewData(Schema):
+    """A mail with sample values; `preview_url` shows it in a frame, for five minutes."""
+
+    subject = fields.String(required=True)
+    html = fields.String(required=True)
+    text = fields.String(required=True)
+    unknown_placeholders = fields.List(
+        fields.String(metadata={"examples": ["{{name}}"]}), required=True
+    )
+    preview_url = fields.String(required=True)
+
+
+class DraftQuery(RequestSchema):
+    """Which draft is to be shown."""
+
+    draft = Filter("the draft of a preview; without it, the template in force")
+
+
+class TemplateVariableData(Schema):
+    """A placeholder, with the names of its texts."""
+
+    token = fields.String(required=True, metadata={"examples": ["{{username}}"]})
+    label_i18n_key = fields.String(required=True)
+    description_i18n_key = fields.String(required=True)
+
+
+class TemplateVariablesData(Schema):
+    """The placeholders of one kind of mail."""
+
+    category = fields.String(required=True, metadata={"examples": ["mail.template"]})
+    template_code = Word(Template)
+    label_i18n_key = fields.String(required=True)
+    variables = fields.List(fields.Nested(TemplateVariableData), required=True)
+
+
+class MailActionSchema(RequestSchema):
+    """POST /admin/config/mail/action."""
+
+    action = text(MAX_INPUT_LENGTH, example=SEND_TEST_MAIL)
+    target_email: Text = text(
+        MAX_INPUT_LENGTH, nullable=True, description="by default the administrator's own address"
+    )
+
+
+def variables_of(template: Template, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the placeholders of one kind of mail, as a page of settings lists them."""
+    prefix = f"settings_mail_template_{template}"
+    return {
+        "category": "mail.template",
+        "template_code": template,
+        "label_i18n_key": f"{prefix}_label",
+        "variables": [
+            {
+                "token": "{{" + name + "}}",
+                "label_i18n_key": f"{prefix}_{name}_label",
+                "description_i18n_key": f"{prefix}_{name}_desc",
+            }
+            for name in names
+        ],
+    }

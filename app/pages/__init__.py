@@ -1,0 +1,1 @@
+"""Built-in pages: documents and modules that call the public API like any other frontend."""

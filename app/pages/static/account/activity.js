@@ -1,0 +1,74 @@
+// @ts-check
+// What happened to the account, and what to do if it was somebody else.
+
+import { call } from "../base/api.js";
+import { confirmed } from "../base/dialog.js";
+import { byId, el, replace } from "../base/dom.js";
+import { ago, moment, momentOf } from "../base/format.js";
+import { act } from "../base/form.js";
+import { t } from "../base/i18n.js";
+import { leaveFor } from "../base/page.js";
+import { orSignIn } from "../base/session.js";
+import { actionText, ownActions } from "../console/actions.js";
+import { deviceWords } from "../console/agents.js";
+import { button, field, select, textInput } from "../console/fields.js";
+import { list, reloadButton } from "../console/list.js";
+import { open } from "../console/open.js";
+import { panel } from "../console/panel.js";
+
+/** @typedef {import("../../types").Data<"get", "/auth/activity">["items"][number]} Item */
+
+open(() => {
+  const host = el("div", { class: "list" });
+  const filters = el(
+    "form",
+    { class: "toolbar", role: "search" },
+    field(t("activity.kind"), select("action", [["", t("list.all")], ...ownActions()])),
+    field(t("activity.after"), textInput("after", { type: "date" })),
+    field(t("activity.before"), textInput("before", { type: "date" })),
+  );
+  replace(byId("content"), filters, host, doubtPanel());
+  byId("content").removeAttribute("aria-busy");
+  /** @type {() => Promise<void>} */
+  const reload = list({
+    host,
+    label: t("activity.title"),
+    filters,
+    columns: [
+      { label: t("activity.event"), cell: ({ action }) => actionText(action) },
+      { label: t("activity.by"), cell: ({ by }) => t(`activity.by.${by}`) },
+      { label: t("activity.device"), cell: ({ user_agent: agent, ip_address: address }) => [agent && el("span", { title: agent }, deviceWords(agent)), address && el("span", { class: "hint mono" }, address)] },
+      { label: t("activity.time"), cell: ({ at }) => el("time", { datetime: at, title: ago(at) }, moment(at)) },
+    ],
+    ask: ({ after, before, ...query }, signal) =>
+      call("get", "/auth/activity", { query: { ...query, after: after && momentOf(`${after}T00:00`), before: before && endOf(before) }, signal }),
+  });
+  byId("page-actions").append(reloadButton(reload));
+});
+
+/** @param {string} date the last day that is wanted */
+function endOf(date) {
+  const next = new Date(`${date}T00:00:00Z`);
+  next.setUTCDate(next.getUTCDate() + 1);
+  return momentOf(`${next.toISOString().slice(0, 10)}T00:00`);
+}
+
+function doubtPanel() {
+  const lock = button(t("activity.lock"), { class: "danger-line" });
+  lock.addEventListener("click", () => act(lock, t("one_moment"), lockDown));
+  return panel(
+    "doubt",
+    t("activity.doubt"),
+    { lead: t("activity.doubt.lead") },
+    el("ul", {}, el("li", {}, el("a", { href: "/settings/sessions" }, t("activity.see_sessions"))), el("li", {}, el("a", { href: "/settings/security" }, t("activity.change_password")))),
+    el("p", { class: "hint" }, t("activity.lock_text")),
+    el("div", { class: "form-actions" }, lock),
+  );
+}
+
+async function lockDown() {
+  const isWanted = await confirmed({ title: t("activity.lock"), text: t("activity.lock_confirm"), verb: t("activity.lock") });
+  if (!isWanted) return;
+  await orSignIn(call("post", "/auth/lock"));
+  await leaveFor("/login?signed_out=1");
+}

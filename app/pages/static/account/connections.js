@@ -1,0 +1,97 @@
+// @ts-check
+// Accounts elsewhere with which somebody can sign in.
+
+import { call } from "../base/api.js";
+import { asOwner } from "../base/confirm.js";
+import { confirmed } from "../base/dialog.js";
+import { byId, el, replace } from "../base/dom.js";
+import { ago, day, moment } from "../base/format.js";
+import { act } from "../base/form.js";
+import { hasText, t } from "../base/i18n.js";
+import { leaveFor, note } from "../base/page.js";
+import { showProblem } from "../base/problem.js";
+import { load } from "../base/retry.js";
+import { orSignIn } from "../base/session.js";
+import { button } from "../console/fields.js";
+import { open } from "../console/open.js";
+import { empty, panel } from "../console/panel.js";
+import { table } from "../console/table.js";
+import { toast } from "../console/toast.js";
+
+/** @typedef {import("../../types").Data<"get", "/auth/external-auth/links">[number]} Link */
+/** @typedef {import("../../types").Data<"get", "/auth/external-auth/providers">[number]} Provider */
+
+const OWN = { conflict: "security.last_way" };
+
+open(async () => {
+  showOutcome();
+  await show();
+  byId("content").removeAttribute("aria-busy");
+  document.addEventListener("visibilitychange", () => document.hidden || document.querySelector("dialog") || show().catch(showProblem));
+});
+
+/** What came of connecting: the service leads back here with it in the address. */
+function showOutcome() {
+  const address = new URLSearchParams(window.location.search);
+  const outcome = address.get("external_auth");
+  const code = address.get("code") ?? "";
+  if (outcome === "linked") note("good", t("connections.linked"));
+  if (outcome === "error") note("warn", hasText(`connections.error.${code}`) ? t(`connections.error.${code}`) : t("connections.error"));
+  if (outcome) window.history.replaceState(null, "", window.location.pathname);
+}
+
+async function show() {
+  const [links, providers] = await load(() => orSignIn(Promise.all([call("get", "/auth/external-auth/links"), call("get", "/auth/external-auth/providers")])));
+  const linked = new Set(links.map((one) => `${one.provider_kind}/${one.provider_key}`));
+  const free = providers.filter((one) => !linked.has(`${one.kind}/${one.key}`));
+  replace(byId("content"), linksPanel(links), free.length > 0 && connectPanel(free));
+}
+
+/** @param {Link[]} links */
+function linksPanel(links) {
+  const columns = [
+    { label: t("connections.service"), cell: (/** @type {Link} */ one) => one.provider_display_name },
+    { label: t("connections.account"), cell: (/** @type {Link} */ one) => one.email_snapshot || one.display_name_snapshot || el("span", { class: "mono" }, one.subject) },
+    { label: t("connections.since"), cell: (/** @type {Link} */ { created_at: at }) => el("time", { datetime: at, title: moment(at) }, day(at)) },
+    { label: t("connections.used"), cell: (/** @type {Link} */ { last_login_at: at }) => (at ? el("time", { datetime: at, title: moment(at) }, ago(at)) : t("never")) },
+    { label: t("connections.disconnect"), kind: /** @type {const} */ ("actions"), cell: disconnectButton },
+  ];
+  return panel("links", t("connections.yours"), {}, links.length > 0 ? table(t("connections.yours"), columns, links) : empty(t("connections.empty"), t("connections.empty_text")));
+}
+
+/** @param {Link} link */
+function disconnectButton(link) {
+  const name = link.provider_display_name;
+  const remove = button(t("connections.disconnect"), { class: "link", "aria-label": `${t("connections.disconnect")}: ${name}` });
+  const work = async () => {
+    const isWanted = await confirmed({ title: t("connections.disconnect_title", { name }), text: t("connections.disconnect_text", { name }), verb: t("connections.disconnect") });
+    if (!isWanted) return;
+    const isDone = await asOwner(t("connections.why"), async () => {
+      await orSignIn(call("delete", "/auth/external-auth/links/{link_id}", { path: { link_id: link.id } }));
+      return true;
+    });
+    if (!isDone) return;
+    toast(t("connections.disconnected", { name }));
+    await show();
+    byId("title").focus();
+  };
+  remove.addEventListener("click", () => act(remove, t("one_moment"), work, { own: OWN }));
+  return remove;
+}
+
+/** @param {Provider[]} providers */
+function connectPanel(providers) {
+  const buttons = providers.map((provider) => {
+    const connect = button(t("connections.connect", { name: provider.display_name }));
+    connect.addEventListener("click", () => act(connect, t("one_moment"), () => begin(provider)));
+    return connect;
+  });
+  return panel("connect", t("connections.more"), { lead: t("connections.more_lead") }, el("div", { class: "form-actions" }, ...buttons));
+}
+
+/** @param {Provider} provider */
+async function begin({ kind, key }) {
+  const body = { intent: /** @type {const} */ ("link"), return_path: "/settings/connections" };
+  const started = await asOwner(t("connections.why"), () => orSignIn(call("post", "/auth/external-auth/{kind}/{provider}/start", { path: { kind, provider: key }, body })));
+  if (started) await leaveFor(started.authorization_url);
+}

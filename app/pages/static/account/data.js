@@ -1,0 +1,72 @@
+// @ts-check
+// A copy of everything that is stored about somebody, and the end of the account.
+
+import { call, callForFile } from "../base/api.js";
+import { asOwner } from "../base/confirm.js";
+import { confirmed } from "../base/dialog.js";
+import { byId, el, replace } from "../base/dom.js";
+import { act } from "../base/form.js";
+import { t } from "../base/i18n.js";
+import { leaveFor } from "../base/page.js";
+import { orSignIn } from "../base/session.js";
+import { button } from "../console/fields.js";
+import { open } from "../console/open.js";
+import { panel } from "../console/panel.js";
+import { toast } from "../console/toast.js";
+
+const FORMATS = /** @type {const} */ (["zip", "json"]);
+const LOST = ["files", "sessions", "name", "forever"];
+
+open((me) => {
+  replace(byId("content"), exportPanel(me.username), deletionPanel(me.username));
+  byId("content").removeAttribute("aria-busy");
+});
+
+/** @param {string} username */
+function exportPanel(username) {
+  const buttons = FORMATS.map((format) => {
+    const take = button(t(`data.export.${format}`), { class: format === "zip" ? "primary" : "secondary" });
+    take.addEventListener("click", () => act(take, t("data.collecting"), () => download(username, format)));
+    return take;
+  });
+  return panel("export", t("data.export"), { lead: t("data.export.lead") }, el("p", { class: "hint" }, t("data.export.text")), el("div", { class: "form-actions" }, ...buttons));
+}
+
+/**
+ * @param {string} username
+ * @param {typeof FORMATS[number]} format
+ */
+async function download(username, format) {
+  const file = await asOwner(t("data.export.why"), () => orSignIn(callForFile("get", "/auth/export", { query: { format } })));
+  if (!file) return;
+  const url = URL.createObjectURL(file);
+  const day = new Date().toISOString().slice(0, 10);
+  el("a", { href: url, download: `gatehouse-${username}-${day}.${format}` }).click();
+  // The browser reads it after the click.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  toast(t("data.exported"));
+}
+
+/** @param {string} username */
+function deletionPanel(username) {
+  const remove = button(t("data.delete"), { class: "danger" });
+  remove.addEventListener("click", () => act(remove, t("one_moment"), () => deleteAccount(username)));
+  return panel(
+    "deletion",
+    t("data.delete"),
+    { lead: t("data.delete.lead") },
+    el("ul", {}, ...LOST.map((what) => el("li", {}, t(`data.lost.${what}`)))),
+    el("div", { class: "form-actions" }, remove),
+  );
+}
+
+/** @param {string} username */
+async function deleteAccount(username) {
+  const isWanted = await confirmed({ title: t("data.delete.title"), text: t("data.delete.text"), verb: t("data.delete"), typed: username });
+  if (!isWanted) return;
+  const isDone = await asOwner(t("data.delete.why"), async () => {
+    await orSignIn(call("delete", "/auth/account", { body: { confirm: username } }));
+    return true;
+  });
+  if (isDone) await leaveFor("/login?deleted=1");
+}

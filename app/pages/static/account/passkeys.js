@@ -1,0 +1,156 @@
+// @ts-check
+// The passkeys of an account: added, renamed, deleted.
+
+import { call } from "../base/api.js";
+import { asOwner } from "../base/confirm.js";
+import { confirmed, openDialog } from "../base/dialog.js";
+import { el, replace } from "../base/dom.js";
+import { ago, day, moment } from "../base/format.js";
+import { act, handle } from "../base/form.js";
+import { t } from "../base/i18n.js";
+import { showNotice, showProblem } from "../base/problem.js";
+import { orSignIn } from "../base/session.js";
+import { createPasskey, isPossible, NoPasskey } from "../base/webauthn.js";
+import { platformWords } from "../console/agents.js";
+import { button, field, textInput } from "../console/fields.js";
+import { badge, empty, panel } from "../console/panel.js";
+import { table } from "../console/table.js";
+import { toast } from "../console/toast.js";
+
+/** @typedef {import("../../types").Data<"get", "/auth/passkeys">[number]} Passkey */
+
+const MAX_NAME_LENGTH = 128;
+const NAME_FIELDS = { "passkey.name_invalid": "name", "passkey.name_too_long": "name" };
+
+/**
+ * @param {HTMLElement} host
+ * @param {Passkey[]} passkeys
+ */
+export function showPasskeys(host, passkeys) {
+  const add = isPossible() && button(t("passkeys.add"), { click: () => askName(host) });
+  const columns = [
+    { label: t("passkeys.name"), cell: (/** @type {Passkey} */ one) => [el("span", {}, one.name), one.backed_up && badge(t("passkeys.synced"))] },
+    { label: t("passkeys.created"), cell: (/** @type {Passkey} */ { created_at: at }) => el("time", { datetime: at, title: moment(at) }, day(at)) },
+    { label: t("passkeys.used"), cell: (/** @type {Passkey} */ { last_used_at: at }) => (at ? el("time", { datetime: at, title: moment(at) }, ago(at)) : t("never")) },
+    {
+      label: t("passkeys.manage"),
+      kind: /** @type {const} */ ("actions"),
+      cell: (/** @type {Passkey} */ one) => [
+        button(t("passkeys.rename"), { class: "link", "aria-label": `${t("passkeys.rename")}: ${one.name}`, click: () => rename(host, one) }),
+        deleteButton(host, one),
+      ],
+    },
+  ];
+  replace(
+    host,
+    panel(
+      "passkeys",
+      t("passkeys.title"),
+      { lead: t("passkeys.lead"), actions: [add] },
+      !isPossible() && el("p", { class: "hint" }, t(window.isSecureContext && "PublicKeyCredential" in window ? "passkey.address" : "passkey.unsupported")),
+      passkeys.length > 0 ? table(t("passkeys.title"), columns, passkeys) : isPossible() && empty(t("passkeys.empty"), t("passkeys.empty_text")),
+    ),
+  );
+}
+
+/** @param {HTMLElement} host */
+async function reload(host) {
+  showPasskeys(host, await orSignIn(call("get", "/auth/passkeys")));
+  host.querySelector("h2")?.focus();
+}
+
+/**
+ * A dialog with one name; `submit` may throw refusals of it.
+ * @param {string} title
+ * @param {string} verb
+ * @param {string} value
+ * @param {(name: string) => Promise<boolean | void>} submit false leaves the dialog open
+ */
+function nameDialog(title, verb, value, submit) {
+  const name = textInput("name", { id: "passkey-name", value, required: true, maxlength: MAX_NAME_LENGTH });
+  const cancel = button(t("cancel"));
+  const problem = el("p", { class: "field-error", role: "alert" });
+  const form = el("form", { method: "post", novalidate: true }, field(t("passkeys.name"), name), problem, el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: "primary" }, verb)));
+  const close = openDialog(title, [form], { focus: name });
+  name.select();
+  cancel.addEventListener("click", close);
+  handle(form, {
+    busy: t("one_moment"),
+    fields: NAME_FIELDS,
+    async submit(values) {
+      replace(problem);
+      if ((await submit(values.name ?? "")) !== false) close();
+    },
+    taken(refusal) {
+      if (refusal.code in NAME_FIELDS) return false;
+      close();
+      return false;
+    },
+  });
+  return problem;
+}
+
+/** @param {HTMLElement} host */
+function askName(host) {
+  const problem = nameDialog(t("passkeys.add"), t("passkeys.continue"), platformWords(navigator.userAgent), async (name) => {
+    const started = await asOwner(t("passkeys.why_add"), () => orSignIn(call("post", "/auth/passkeys/register/start", { body: { name } })));
+    if (!started) return false;
+    let credential;
+    try {
+      credential = await createPasskey(/** @type {any} */ (started.public_key).publicKey);
+    } catch (error) {
+      if (!(error instanceof NoPasskey)) throw error;
+      problem.textContent = error.isSilent ? "" : t(`passkey.${error.reason}`);
+      return false;
+    }
+    await orSignIn(call("post", "/auth/passkeys/register/finish", { body: { flow_id: started.flow_id, credential, name } }));
+    toast(t("passkeys.added"));
+    await reload(host);
+    return true;
+  });
+}
+
+/**
+ * @param {HTMLElement} host
+ * @param {Passkey} passkey
+ */
+function rename(host, { id, name: before }) {
+  nameDialog(t("passkeys.rename"), t("save"), before, async (name) => {
+    await orSignIn(call("patch", "/auth/passkeys/{passkey_id}", { path: { passkey_id: id }, body: { name } }));
+    toast(t("saved"));
+    await reload(host);
+  });
+}
+
+/**
+ * @param {HTMLElement} host
+ * @param {Passkey} passkey
+ */
+function deleteButton(host, { id, name }) {
+  const remove = button(t("delete"), { class: "link", "aria-label": `${t("delete")}: ${name}` });
+  const work = async () => {
+    const isWanted = await confirmed({ title: t("passkeys.delete_title", { name }), text: t("passkeys.delete_text"), verb: t("passkeys.delete") });
+    if (!isWanted) return;
+    const done = await asOwner(t("passkeys.why_delete"), async () => {
+      await orSignIn(call("delete", "/auth/passkeys/{passkey_id}", { path: { passkey_id: id } }));
+      return true;
+    });
+    if (!done) return;
+    toast(t("passkeys.deleted"));
+    await reload(host);
+  };
+  remove.addEventListener("click", () => act(remove, t("one_moment"), work, { own: { conflict: "security.last_way" }, fail: (error) => failed(host, error) }));
+  return remove;
+}
+
+/**
+ * @param {HTMLElement} host
+ * @param {unknown} error
+ */
+async function failed(host, error) {
+  const { code } = /** @type {{ code?: string }} */ (error);
+  if (code === "not_found") {
+    await reload(host).catch(showProblem);
+    showNotice(t("list.gone"));
+  } else showProblem(error, { own: { conflict: "security.last_way" } });
+}

@@ -1,0 +1,65 @@
+// @ts-check
+// A new password; or a mail to set the first one.
+
+import { call } from "../base/api.js";
+import { el, replace } from "../base/dom.js";
+import { act, handle } from "../base/form.js";
+import { t } from "../base/i18n.js";
+import { showNotice } from "../base/problem.js";
+import { CHECKS } from "../base/rules.js";
+import { orSignIn } from "../base/session.js";
+import { button, passwordField, submitLine } from "../console/fields.js";
+import { panel } from "../console/panel.js";
+import { toast } from "../console/toast.js";
+
+/**
+ * @param {HTMLElement} host stays empty where passwords are switched off
+ * @param {import("../base/session.js").Me} me
+ * @param {boolean} hasPassword
+ */
+export function showPassword(host, me, hasPassword) {
+  if (document.documentElement.dataset.noPasswords !== undefined) return;
+  if (hasPassword) replace(host, panel("password", t("password.title"), { lead: t("password.lead") }, changeForm(me)));
+  else replace(host, panel("password", t("password.title"), { lead: t("password.none") }, linkButton(me)));
+}
+
+/** @param {import("../base/session.js").Me} me */
+function changeForm(me) {
+  const name = el("input", { type: "text", name: "username", autocomplete: "username", value: me.username, hidden: true });
+  const form = el(
+    "form",
+    { method: "post", novalidate: true },
+    name,
+    passwordField("current_password", t("password.current"), "current-password"),
+    passwordField("new_password", t("password.new"), "new-password", t("password.rule")),
+    submitLine(t("password.submit")),
+  );
+  const current = () => /** @type {HTMLInputElement} */ (form.elements.namedItem("current_password")).value;
+  handle(form, {
+    busy: t("saving"),
+    checks: { new_password: (value) => (value === current() ? t("password.same") : (CHECKS.new_password?.(value) ?? "")) },
+    fields: { "auth.credentials_failed": "current_password", bad_request: "new_password" },
+    own: { "auth.credentials_failed": "password.wrong", bad_request: "password.guessable" },
+    async submit({ current_password = "", new_password = "" }) {
+      await orSignIn(call("put", "/auth/password", { body: { current_password, new_password } }));
+      form.reset();
+      toast(t("password.changed"));
+    },
+    taken(refusal) {
+      if (!refusal.isPassing) return false;
+      showNotice(t("password.doubt"), { kind: "warn" });
+      return true;
+    },
+  });
+  return form;
+}
+
+/** @param {import("../base/session.js").Me} me */
+function linkButton({ email }) {
+  const send = button(t("password.send_link"));
+  send.addEventListener("click", async () => {
+    const isSent = await act(send, t("one_moment"), () => call("post", "/auth/password/reset/request", { body: { email } }));
+    if (isSent) toast(t("password.link_sent", { email }));
+  });
+  return el("div", { class: "form-actions" }, send);
+}

@@ -1,0 +1,104 @@
+// @ts-check
+// What somebody prefers; each choice is saved at once.
+
+import { call } from "../base/api.js";
+import { remember } from "../base/cookies.js";
+import { byId, el, replace } from "../base/dom.js";
+import { t } from "../base/i18n.js";
+import { showProblem } from "../base/problem.js";
+import { load } from "../base/retry.js";
+import { orSignIn } from "../base/session.js";
+import { checkbox, field, select } from "../console/fields.js";
+import { open } from "../console/open.js";
+import { panel } from "../console/panel.js";
+import { toast } from "../console/toast.js";
+
+/** @typedef {import("../../types").Data<"patch", "/auth/preferences">} Preferences */
+
+/** Choices for which the service has words of its own, and the first of them is the default. */
+const FILES = {
+  view_mode: ["list", "grid"],
+  browser_open_mode: ["single_click", "double_click"],
+  sort_by: ["name", "size", "created_at", "updated_at", "type"],
+  sort_order: ["asc", "desc"],
+};
+
+open(async () => {
+  const me = await load(() => orSignIn(call("get", "/auth/me", { query: { fields: "preferences" } })));
+  /** @type {Partial<Preferences>} */
+  const now = me.preferences ?? {};
+  replace(byId("content"), lookPanel(now), filesPanel(now));
+  byId("content").removeAttribute("aria-busy");
+});
+
+/** @param {Partial<Preferences>} now */
+function lookPanel(now) {
+  const names = /** @type {HTMLSelectElement | null} */ (document.getElementById("language"));
+  const offered = [...(names?.options ?? [])].map((one) => /** @type {[string, string]} */ ([one.value, one.text]));
+  const language = select("preferred_language", offered, { value: names?.value ?? "" });
+  const theme = select("theme_mode", ["system", "light", "dark"].map((one) => [one, t(`theme.${one}`)]), { value: now.theme_mode ?? "system" });
+  const zones = ["browser", ...Intl.supportedValuesOf("timeZone")];
+  const current = now.display_time_zone ?? "browser";
+  if (!zones.includes(current)) zones.push(current);
+  const zone = select("display_time_zone", zones.map((one) => [one, one === "browser" ? t("preferences.zone_browser") : one.replaceAll("_", " ")]), { value: current });
+  language.addEventListener("change", () => save({ language: language.value }).then((isSaved) => isSaved && readIn(language.value)));
+  theme.addEventListener("change", () => save({ theme_mode: /** @type {"system"} */ (theme.value) }).then((isSaved) => isSaved && colour(theme.value)));
+  zone.addEventListener("change", () => save({ display_time_zone: zone.value }));
+  const hasThemes = document.getElementById("theme");
+  return panel(
+    "look",
+    t("preferences.look"),
+    {},
+    el(
+      "div",
+      { class: "choices-column" },
+      offered.length > 1 && field(t("preferences.language"), language),
+      hasThemes && field(t("preferences.theme"), theme),
+      field(t("preferences.zone"), zone, { hint: t("preferences.zone_hint") }),
+    ),
+  );
+}
+
+/** @param {Partial<Preferences>} now */
+function filesPanel(now) {
+  const fields = Object.entries(FILES).map(([key, options]) => {
+    const value = String(now[/** @type {"view_mode"} */ (key)] ?? options[0]);
+    const choice = select(key, options.map((one) => [one, t(`preferences.${key}.${one}`)]), { value });
+    choice.addEventListener("change", () => save({ [key]: choice.value }));
+    return field(t(`preferences.${key}`), choice);
+  });
+  const live = checkbox("storage_event_stream_enabled", t("preferences.live"), { checked: now.storage_event_stream_enabled ?? true, isSwitch: true, hint: t("preferences.live_hint") });
+  const box = /** @type {HTMLInputElement} */ (live.querySelector("input"));
+  box.addEventListener("change", async () => {
+    if (!(await save({ storage_event_stream_enabled: box.checked }))) box.checked = !box.checked;
+  });
+  return panel("files", t("preferences.files"), { lead: t("preferences.files_lead") }, el("div", { class: "choices-column" }, ...fields, live));
+}
+
+/**
+ * Returns whether it is saved. Members that are not named stay as they are.
+ * @param {Partial<Preferences>} change
+ */
+async function save(change) {
+  try {
+    await orSignIn(call("patch", "/auth/preferences", { body: change }));
+    toast(t("saved"));
+    return true;
+  } catch (error) {
+    showProblem(error);
+    return false;
+  }
+}
+
+/** @param {string} language */
+function readIn(language) {
+  remember("service_language", language);
+  window.location.reload();
+}
+
+/** @param {string} theme */
+function colour(theme) {
+  remember("service_theme", theme);
+  document.documentElement.dataset.theme = theme;
+  /** @type {HTMLSelectElement} */ (byId("theme")).value = theme;
+}

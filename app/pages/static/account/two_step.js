@@ -1,0 +1,180 @@
+// @ts-check
+// The second factor: set up with an app, recovery codes, turned off.
+
+import { call, callForFile, Refusal } from "../base/api.js";
+import { asOwner } from "../base/confirm.js";
+import { openDialog } from "../base/dialog.js";
+import { el, replace } from "../base/dom.js";
+import { ago, day } from "../base/format.js";
+import { act, handle } from "../base/form.js";
+import { t } from "../base/i18n.js";
+import { say } from "../base/live.js";
+import { orSignIn } from "../base/session.js";
+import { button, field, textInput } from "../console/fields.js";
+import { badge, facts, panel } from "../console/panel.js";
+import { showOnce } from "../console/secret.js";
+import { toast } from "../console/toast.js";
+
+/** @typedef {import("../../types").Data<"get", "/auth/mfa">} Mfa */
+
+const FEW_CODES = 3;
+const CODE_FIELDS = { "auth.mfa_code_invalid": "code", "auth.mfa_recovery_code_used": "code", bad_request: "code" };
+const CODE_OWN = { bad_request: "error.auth.mfa_code_invalid" };
+
+/**
+ * @param {HTMLElement} host
+ * @param {Mfa} mfa
+ */
+export function showTwoStep(host, { factors, recovery_codes_remaining: left }) {
+  const factor = factors.find((one) => one.method === "totp");
+  if (!factor) {
+    const begin = button(t("two_step.set_up"));
+    begin.addEventListener("click", () => act(begin, t("one_moment"), () => setUp(host)));
+    const off = badge(t("two_step.off"));
+    replace(host, panel("two-step", t("two_step.title"), { lead: t("two_step.lead"), actions: [begin] }, el("p", {}, off)));
+    return;
+  }
+  const renew = button(t("two_step.new_codes"), { click: () => askForCode(t("two_step.new_codes"), t("two_step.new_codes_text"), t("two_step.make"), (code) => newCodes(host, code)) });
+  const remove = button(t("two_step.turn_off"), { class: "danger-line", click: () => askForCode(t("two_step.turn_off"), t("two_step.turn_off_text"), t("two_step.turn_off"), (code) => turnOff(host, factor.id, code)) });
+  replace(
+    host,
+    panel(
+      "two-step",
+      t("two_step.title"),
+      { lead: t("two_step.lead"), actions: [badge(t("two_step.on"), "good")] },
+      facts([
+        [t("two_step.app"), factor.name],
+        [t("two_step.since"), day(factor.enabled_at)],
+        [t("two_step.used"), factor.last_used_at ? ago(factor.last_used_at) : t("never")],
+        [t("two_step.codes_left"), left > FEW_CODES ? String(left) : badge(t("two_step.few_codes", { count: left }), "warn")],
+      ]),
+      el("div", { class: "form-actions" }, renew, remove),
+    ),
+  );
+}
+
+/** @param {HTMLElement} host */
+async function reload(host) {
+  showTwoStep(host, await orSignIn(call("get", "/auth/mfa")));
+  host.querySelector("h2")?.focus();
+}
+
+/** @param {HTMLElement} host */
+async function setUp(host) {
+  const flow = await asOwner(t("two_step.why"), () => orSignIn(call("post", "/auth/mfa/totp/setup/start")));
+  if (!flow) return;
+  const picture = await callForFile("post", "/docs/qr-code", { body: { otpauth_uri: flow.otpauth_uri } });
+  const url = URL.createObjectURL(picture);
+  const cancel = button(t("cancel"));
+  const form = el(
+    "form",
+    { method: "post", novalidate: true },
+    el("ol", { class: "set-up" }, el("li", {}, t("two_step.install")), el("li", {}, t("two_step.scan"))),
+    el("img", { class: "qr", src: url, alt: t("two_step.qr"), width: 192, height: 192 }),
+    keyLine(flow.secret),
+    codeField(t("two_step.code"), t("two_step.code_hint"), "numeric"),
+    el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: "primary" }, t("two_step.turn_on"))),
+  );
+  const close = openDialog(t("two_step.set_up"), [form], { closed: () => URL.revokeObjectURL(url), focus: form.querySelector("input") ?? cancel });
+  cancel.addEventListener("click", close);
+  handle(form, {
+    busy: t("one_moment"),
+    fields: CODE_FIELDS,
+    own: CODE_OWN,
+    async submit({ code = "" }) {
+      const { recovery_codes: codes } = await orSignIn(call("post", "/auth/mfa/totp/setup/finish", { body: { flow_token: flow.flow_token, code } }));
+      close();
+      await showCodes(codes);
+      toast(t("two_step.is_on"));
+      await reload(host);
+    },
+    taken: (refusal) => closesOn(refusal, close),
+  });
+}
+
+/**
+ * What is not about the code ends the dialog, so that it is seen.
+ * @param {Refusal} refusal
+ * @param {() => void} close
+ */
+function closesOn(refusal, close) {
+  if (!(refusal.code in CODE_FIELDS)) close();
+  return false;
+}
+
+/** @param {string} secret in groups of four, which are easier to type */
+function keyLine(secret) {
+  const copy = button(t("copy"), { class: "secondary small" });
+  copy.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(secret);
+    copy.textContent = t("copied");
+    say(t("copied"));
+  });
+  const groups = secret.match(/.{1,4}/g)?.join(" ") ?? secret;
+  return el("div", { class: "key-line" }, el("p", { class: "hint" }, t("two_step.by_hand")), el("code", {}, groups), "clipboard" in navigator && copy);
+}
+
+/**
+ * @param {string} label
+ * @param {string} hint
+ * @param {"numeric" | "text"} mode
+ */
+function codeField(label, hint, mode) {
+  const input = textInput("code", { id: "two-step-code", inputmode: mode, autocomplete: "one-time-code", autocapitalize: "none", required: true });
+  return field(label, input, { hint });
+}
+
+/**
+ * @param {string} title
+ * @param {string} text
+ * @param {string} verb
+ * @param {(code: string) => Promise<void>} submit
+ */
+function askForCode(title, text, verb, submit) {
+  const cancel = button(t("cancel"));
+  const form = el(
+    "form",
+    { method: "post", novalidate: true },
+    el("p", { class: "lead" }, text),
+    codeField(t("two_step.any_code"), t("two_step.any_code_hint"), "text"),
+    el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: "primary" }, verb)),
+  );
+  const close = openDialog(title, [form], { focus: form.querySelector("input") ?? cancel });
+  cancel.addEventListener("click", close);
+  handle(form, {
+    busy: t("one_moment"),
+    fields: CODE_FIELDS,
+    own: CODE_OWN,
+    async submit({ code = "" }) {
+      await submit(code);
+      close();
+    },
+    taken: (refusal) => closesOn(refusal, close),
+  });
+}
+
+/**
+ * @param {HTMLElement} host
+ * @param {string} code
+ */
+async function newCodes(host, code) {
+  const codes = await orSignIn(call("post", "/auth/mfa/recovery-codes/regenerate", { body: { code } }));
+  await showCodes(codes);
+  await reload(host);
+}
+
+/**
+ * @param {HTMLElement} host
+ * @param {number} id
+ * @param {string} code
+ */
+async function turnOff(host, id, code) {
+  await orSignIn(call("delete", "/auth/mfa/factors/{factor_id}", { path: { factor_id: id }, body: { code } }));
+  toast(t("two_step.is_off"));
+  await reload(host);
+}
+
+/** @param {string[]} lines */
+function showCodes(lines) {
+  return showOnce({ title: t("two_step.codes"), text: t("two_step.codes_text"), lines, file: "recovery-codes.txt" });
+}

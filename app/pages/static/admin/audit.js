@@ -1,0 +1,130 @@
+// @ts-check
+// Who did what, and when: the audit log with filters, details and export.
+
+import { call } from "../base/api.js";
+import { openDialog } from "../base/dialog.js";
+import { byId, el, replace } from "../base/dom.js";
+import { ago, count, moment, momentOf } from "../base/format.js";
+import { act } from "../base/form.js";
+import { t } from "../base/i18n.js";
+import { load } from "../base/retry.js";
+import { orSignIn } from "../base/session.js";
+import { actionText } from "../console/actions.js";
+import { button, field, select, textInput } from "../console/fields.js";
+import { list, reloadButton } from "../console/list.js";
+import { open } from "../console/open.js";
+import { facts } from "../console/panel.js";
+import { actorOf, detailPairs } from "./events.js";
+
+/** @typedef {import("./events.js").Entry} Entry */
+/** @typedef {Record<string, string>} Query */
+
+const MAX_EXPORTED = 100_000;
+const FORMATS = { csv: "CSV", jsonl: "JSON Lines" };
+
+open(async () => {
+  const actions = await load(() => orSignIn(call("get", "/admin/audit-logs/actions")));
+  const filters = filterForm(actions);
+  const host = el("div", { class: "list" });
+  replace(byId("content"), filters, host);
+  byId("content").removeAttribute("aria-busy");
+  /** @type {() => Promise<void>} */
+  const reload = list({
+    host,
+    label: t("audit.title"),
+    filters,
+    sorted: { by: "created_at", order: "desc" },
+    columns: [
+      { label: t("audit.action"), sort: "action", cell: (entry) => actionText(entry.action) },
+      { label: t("audit.about"), sort: "entity_name", cell: about },
+      { label: t("audit.by"), cell: actorOf },
+      { label: t("audit.address"), sort: "ip_address", cell: ({ ip_address: address }) => address && el("span", { class: "mono" }, address) },
+      { label: t("audit.time"), sort: "created_at", cell: ({ created_at: at }) => el("time", { datetime: at, title: ago(at) }, moment(at)) },
+      { label: t("details"), kind: "actions", cell: (entry) => button(t("details"), { class: "link", "aria-label": t("audit.details_of", { action: actionText(entry.action), time: moment(entry.created_at) }), click: () => showEntry(entry) }) },
+    ],
+    ask: (query, signal) => call("get", "/admin/audit-logs", { query: asked(query), signal }),
+  });
+  const take = button(t("audit.export"), { class: "secondary" });
+  take.addEventListener("click", () => act(take, t("one_moment"), offerExport));
+  byId("page-actions").append(take, reloadButton(reload));
+});
+
+/** @param {import("../../types").Data<"get", "/admin/audit-logs/actions">} actions */
+function filterForm(actions) {
+  const all = /** @type {[string, string]} */ (["", t("list.all")]);
+  const types = [...new Set(actions.map((one) => one.entity_type))].sort();
+  /** @type {[string, string][]} */
+  const options = actions.map(({ action }) => [action, actionText(action)]);
+  options.sort(([, one], [, other]) => one.localeCompare(other));
+  const wide = field(t("audit.search"), textInput("keyword", { type: "search", maxlength: 255 }));
+  wide.classList.add("wide");
+  const more = [
+    field(t("audit.type"), select("entity_type", [all, ...types.map((one) => /** @type {[string, string]} */ ([one, one.replaceAll("_", " ")]))])),
+    field(t("audit.actor"), select("actor", [all, ["user", t("audit.actor.user")], ["cli", t("audit.actor.cli")], ["system", t("audit.system")]])),
+    field(t("audit.user_id"), textInput("user_id", { type: "number", min: 0, inputmode: "numeric" })),
+    field(t("audit.address"), textInput("ip_address", { maxlength: 45 })),
+    field(t("audit.after"), textInput("after", { type: "datetime-local" })),
+    field(t("audit.before"), textInput("before", { type: "datetime-local" })),
+  ];
+  const given = new URLSearchParams(window.location.search);
+  const isOpen = ["entity_type", "actor", "user_id", "ip_address", "after", "before"].some((name) => given.get(name));
+  return el(
+    "form",
+    { class: "filters", role: "search" },
+    el("div", { class: "toolbar" }, wide, field(t("audit.action"), select("action", [all, ...options]))),
+    el("details", { open: isOpen }, el("summary", {}, t("audit.more")), el("div", { class: "toolbar" }, ...more)),
+  );
+}
+
+/**
+ * The filters as the service takes them.
+ * @param {Query} query
+ */
+function asked(query) {
+  const times = ["after", "before"].filter((name) => query[name]).map((name) => [name, momentOf(String(query[name]))]);
+  return /** @type {Record<string, any>} */ ({ ...query, ...Object.fromEntries(times) });
+}
+
+/** @param {Entry} entry */
+function about({ entity_name: name, entity_id: id }) {
+  return name || (id ? `№ ${id}` : null);
+}
+
+/** @param {Entry} entry */
+function showEntry(entry) {
+  const done = el("button", { type: "button", class: "secondary" }, t("dialog.close"));
+  const details = detailPairs(entry.details);
+  const content = el(
+    "div",
+    { class: "dialog-body" },
+    facts([
+      [t("audit.time"), moment(entry.created_at)],
+      [t("audit.by"), actorOf(entry)],
+      [t("audit.about"), about(entry)],
+      [t("audit.type"), el("span", { lang: "en" }, entry.entity_type.replaceAll("_", " "))],
+      [t("audit.address"), entry.ip_address],
+      [t("audit.agent"), entry.user_agent],
+      [t("audit.number"), String(entry.id)],
+    ]),
+    details.length > 0 && el("h3", {}, t("details")),
+    details.length > 0 && el("div", { lang: "en" }, facts(details.map(([name, value]) => [name, el("span", { class: "mono" }, value)]))),
+    el("div", { class: "dialog-actions" }, done),
+  );
+  done.addEventListener("click", openDialog(actionText(entry.action), [content], { focus: done }));
+}
+
+/** Asks how many there are, which also renews the session that the download needs. */
+async function offerExport() {
+  const query = asked(Object.fromEntries([...new URLSearchParams(window.location.search)].filter(([name]) => name !== "offset")));
+  const { total } = await orSignIn(call("get", "/admin/audit-logs", { query: { ...query, limit: 1 } }));
+  const isMuch = total > MAX_EXPORTED;
+  const done = el("button", { type: "button", class: "secondary" }, t("dialog.close"));
+  const links = Object.entries(FORMATS).map(([format, name]) => {
+    const href = `/api/v1/admin/audit-logs/export?${new URLSearchParams({ ...query, format })}`;
+    return el("a", { class: "button primary", href, download: "" }, name);
+  });
+  const text = isMuch ? t("audit.too_many", { count: total, most: count(MAX_EXPORTED) }) : t("audit.export_text", { count: total });
+  const content = el("div", { class: "dialog-body" }, el("p", { class: "lead" }, text), el("div", { class: "dialog-actions" }, done, ...(isMuch ? [] : links)));
+  const close = openDialog(t("audit.export"), [content], { focus: done });
+  done.addEventListener("click", close);
+}

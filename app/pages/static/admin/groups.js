@@ -1,0 +1,160 @@
+// @ts-check
+// Policy groups: which storage policies apply, in which order, to whom.
+
+import { call, Refusal } from "../base/api.js";
+import { confirmed, openDialog } from "../base/dialog.js";
+import { byId, el, replace } from "../base/dom.js";
+import { count, size } from "../base/format.js";
+import { act, handle } from "../base/form.js";
+import { t } from "../base/i18n.js";
+import { showNotice, showProblem } from "../base/problem.js";
+import { load } from "../base/retry.js";
+import { orSignIn } from "../base/session.js";
+import { button, field, select } from "../console/fields.js";
+import { reloadButton } from "../console/list.js";
+import { open } from "../console/open.js";
+import { badge, empty, panel } from "../console/panel.js";
+import { toast } from "../console/toast.js";
+import { askForGroup } from "./group_form.js";
+
+/** @typedef {import("../../types").Data<"get", "/admin/policy-groups/{id}">} Group */
+/** @typedef {import("../../types").Data<"get", "/admin/policies">["items"]} Policies */
+
+open(async () => {
+  await show();
+  byId("content").removeAttribute("aria-busy");
+  byId("page-actions").append(reloadButton(() => show().catch(showProblem)));
+});
+
+async function show() {
+  const [{ items: listed }, { items: policies }] = await load(() =>
+    orSignIn(Promise.all([call("get", "/admin/policy-groups", { query: { limit: 100 } }), call("get", "/admin/policies", { query: { limit: 100 } })])),
+  );
+  const groups = await orSignIn(Promise.all(listed.map(({ id }) => call("get", "/admin/policy-groups/{id}", { path: { id } }))));
+  const add = button(t("groups.new"), { class: "primary", id: "new-group", click: () => askForGroup(null, policies, changed) });
+  document.getElementById("new-group")?.remove();
+  byId("page-actions").prepend(add);
+  replace(byId("content"), ...(groups.length > 0 ? groups.map((group) => groupPanel(group, groups, policies)) : [empty(t("groups.empty"))]));
+}
+
+async function changed() {
+  toast(t("saved"));
+  await show();
+}
+
+/**
+ * @param {Group} group
+ * @param {Group[]} groups
+ * @param {Policies} policies
+ */
+function groupPanel(group, groups, policies) {
+  const { id, name, description, is_default: isDefault, is_enabled: isEnabled, items, users, teams } = group;
+  const path = { id: String(id) };
+  const patch = (/** @type {Record<string, unknown>} */ body) => call("patch", "/admin/policy-groups/{id}", { path, body: { ...body, expected_updated_at: group.updated_at } });
+  const edit = button(t("edit"), { class: "secondary small", "aria-label": `${t("edit")}: ${name}`, click: () => askForGroup(group, policies, changed) });
+  const buttons = [
+    !isDefault && isEnabled && doer(t("groups.make_default"), name, () => patch({ is_default: true })),
+    !isDefault && doer(t(isEnabled ? "groups.disable" : "groups.enable"), name, () => patch({ is_enabled: !isEnabled })),
+    groups.length > 1 && users + teams > 0 && button(t("groups.move"), { class: "secondary small", "aria-label": `${t("groups.move")}: ${name}`, click: () => askForTarget(group, groups) }),
+    !isDefault && deleteButton(path, name),
+  ];
+  const badges = [isDefault && badge(t("groups.default"), "good"), !isEnabled && badge(t("groups.disabled"), "warn")];
+  const ordered = [...items].sort((one, other) => one.priority - other.priority);
+  return panel(
+    `group-${id}`,
+    name,
+    { lead: description, actions: [...badges, edit] },
+    ordered.length > 0 ? el("ol", { class: "policies" }, ...ordered.map((item) => el("li", {}, item.policy.name, el("span", { class: "hint" }, limits(item))))) : el("p", { class: "hint" }, t("groups.no_policies")),
+    el("p", { class: "hint" }, t("groups.assigned", { users: count(users), teams: count(teams) })),
+    el("div", { class: "form-actions" }, ...buttons),
+  );
+}
+
+/** @param {{ min_file_size: number, max_file_size: number }} item */
+function limits({ min_file_size: least, max_file_size: most }) {
+  if (!least && !most) return t("groups.any_size");
+  return most ? t("groups.sizes", { least: size(least), most: size(most) }) : t("groups.from_size", { least: size(least) });
+}
+
+/**
+ * @param {string} words
+ * @param {string} name
+ * @param {() => Promise<unknown>} work
+ */
+function doer(words, name, work) {
+  const node = button(words, { class: "secondary small", "aria-label": `${words}: ${name}` });
+  node.addEventListener("click", () =>
+    act(node, t("one_moment"), async () => {
+      await orSignIn(work());
+      await changed();
+    }, { fail: failed }),
+  );
+  return node;
+}
+
+/**
+ * @param {{ id: string }} path
+ * @param {string} name
+ */
+function deleteButton(path, name) {
+  const node = button(t("delete"), { class: "danger-line small", "aria-label": `${t("delete")}: ${name}` });
+  node.addEventListener("click", () =>
+    act(node, t("one_moment"), async () => {
+      if (!(await confirmed({ title: t("groups.delete_title", { name }), text: t("groups.delete_text"), verb: t("delete") }))) return;
+      await orSignIn(call("delete", "/admin/policy-groups/{id}", { path }));
+      await changed();
+    }, { fail: failed }),
+  );
+  return node;
+}
+
+/**
+ * What somebody else has changed meanwhile is shown.
+ * @param {unknown} error
+ */
+async function failed(error) {
+  showProblem(error);
+  if (!(error instanceof Refusal) || !["conflict", "not_found"].includes(error.code)) return;
+  await show().catch(() => undefined);
+  if (error.code === "not_found") showNotice(t("list.gone"));
+}
+
+/**
+ * @param {Group} source
+ * @param {Group[]} groups
+ */
+function askForTarget(source, groups) {
+  const others = groups.filter((one) => one.id !== source.id && one.is_enabled);
+  const numbers = el("p", { class: "hint", "aria-live": "polite" });
+  const target = select("target", others.map((one) => [String(one.id), one.name]), { id: "target-group" });
+  const tell = () => {
+    const chosen = others.find((one) => String(one.id) === target.value);
+    numbers.textContent = chosen ? t("groups.counts", { from: count(source.users + source.teams), to: count(chosen.users + chosen.teams) }) : "";
+  };
+  target.addEventListener("change", tell);
+  tell();
+  const cancel = button(t("cancel"));
+  const form = el(
+    "form",
+    { method: "post" },
+    el("p", { class: "lead" }, t("groups.move_text", { name: source.name })),
+    field(t("groups.target"), target),
+    numbers,
+    el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: "primary" }, t("groups.move"))),
+  );
+  const close = openDialog(t("groups.move"), [form], { focus: target });
+  cancel.addEventListener("click", close);
+  handle(form, {
+    busy: t("one_moment"),
+    async submit({ target: id }) {
+      const moved = await orSignIn(call("post", "/admin/policy-groups/{id}/migrate-assignments", { path: { id: source.id }, body: { target_group_id: Number(id) } }));
+      close();
+      await show();
+      toast(t("groups.moved", { users: count(moved.affected_users), teams: count(moved.affected_teams) }));
+    },
+    taken() {
+      close();
+      return false;
+    },
+  });
+}

@@ -1,0 +1,125 @@
+// @ts-check
+// Invitations: sent, sent again, withdrawn. A link is shown once, when it is made.
+
+import { call } from "../base/api.js";
+import { confirmed, openDialog } from "../base/dialog.js";
+import { byId, el, replace } from "../base/dom.js";
+import { ago, day, moment } from "../base/format.js";
+import { act, handle } from "../base/form.js";
+import { t } from "../base/i18n.js";
+import { CHECKS } from "../base/rules.js";
+import { orSignIn } from "../base/session.js";
+import { button, field, select, textInput } from "../console/fields.js";
+import { list, reloadButton } from "../console/list.js";
+import { open } from "../console/open.js";
+import { badge } from "../console/panel.js";
+import { showOnce } from "../console/secret.js";
+import { toast } from "../console/toast.js";
+
+/** @typedef {import("../../types").Data<"get", "/admin/users/invitations">["items"][number]} Invitation */
+
+const STATUSES = /** @type {const} */ (["pending", "accepted", "expired", "revoked"]);
+const KINDS = /** @type {const} */ ({ pending: "warn", accepted: "good", expired: "plain", revoked: "plain" });
+const DAY_SECONDS = 86_400;
+
+open(() => {
+  const host = el("div", { class: "list" });
+  const search = field(t("list.search"), textInput("keyword", { type: "search", maxlength: 255 }));
+  search.classList.add("wide");
+  const filters = el(
+    "form",
+    { class: "toolbar", role: "search" },
+    search,
+    field(t("users.status"), select("status", [["", t("list.all")], ...STATUSES.map((one) => /** @type {[string, string]} */ ([one, t(`invitations.${one}`)]))])),
+  );
+  const invite = button(t("invitations.new"), { class: "primary", click: () => askForAddress(() => reload()) });
+  replace(byId("content"), filters, host);
+  byId("content").removeAttribute("aria-busy");
+  /** @type {() => Promise<void>} */
+  const reload = list({
+    host,
+    label: t("invitations.title"),
+    filters,
+    empty: { title: t("invitations.empty"), text: t("invitations.empty_text") },
+    columns: [
+      { label: t("users.email"), cell: ({ email }) => email },
+      { label: t("users.status"), cell: statusCell },
+      { label: t("invitations.sent"), cell: ({ created_at: at }) => el("time", { datetime: at, title: moment(at) }, ago(at)) },
+      { label: t("invitations.until"), cell: ({ expires_at: at }) => el("time", { datetime: at, title: moment(at) }, day(at)) },
+      { label: t("invitations.manage"), kind: "actions", cell: (one) => actions(one, () => reload()) },
+    ],
+    ask: (query, signal) => call("get", "/admin/users/invitations", { query: /** @type {Record<string, any>} */ (query), signal }),
+  });
+  byId("page-actions").append(invite, reloadButton(reload));
+});
+
+/** @param {Invitation} invitation */
+function statusCell({ status }) {
+  return badge(t(`invitations.${status}`), KINDS[status]);
+}
+
+/**
+ * @param {Invitation} invitation
+ * @param {() => Promise<void>} reload
+ */
+function actions({ id, email, status, accepted_user_id: account }, reload) {
+  if (status === "accepted") return account ? el("a", { href: `/admin/users/${account}` }, t("invitations.to_account")) : null;
+  const path = { id: String(id) };
+  const again = button(t("invitations.resend"), { class: "link", "aria-label": `${t("invitations.resend")}: ${email}` });
+  again.addEventListener("click", () =>
+    act(again, t("one_moment"), async () => {
+      const made = await orSignIn(call("post", "/admin/users/invitations/{id}/resend", { path }));
+      await reload();
+      await showLink(made);
+    }),
+  );
+  const revoke = button(t("invitations.revoke"), { class: "link", "aria-label": `${t("invitations.revoke")}: ${email}` });
+  revoke.addEventListener("click", () =>
+    act(revoke, t("one_moment"), async () => {
+      const isWanted = await confirmed({ title: t("invitations.revoke_title", { email }), text: t("invitations.revoke_text"), verb: t("invitations.revoke") });
+      if (!isWanted) return;
+      await orSignIn(call("post", "/admin/users/invitations/{id}/revoke", { path }));
+      toast(t("invitations.withdrawn"));
+      await reload();
+    }),
+  );
+  return [again, status === "pending" && revoke];
+}
+
+/** @param {() => Promise<void>} reload */
+function askForAddress(reload) {
+  const address = textInput("email", { id: "invite-email", type: "email", required: true, autocapitalize: "none" });
+  const days = textInput("days", { id: "invite-days", type: "number", min: 1, max: 365, placeholder: t("invitations.days_default"), inputmode: "numeric" });
+  const cancel = button(t("cancel"));
+  const form = el(
+    "form",
+    { method: "post", novalidate: true },
+    field(t("users.email"), address),
+    field(t("invitations.days"), days),
+    el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: "primary" }, t("invitations.send"))),
+  );
+  const close = openDialog(t("invitations.new"), [form], { focus: address });
+  cancel.addEventListener("click", close);
+  const fields = { "auth.email_exists": "email", "auth.email_blocked": "email", "auth.email_not_allowlisted": "email", bad_request: "email", conflict: "email" };
+  handle(form, {
+    busy: t("one_moment"),
+    checks: { email: CHECKS.email ?? String },
+    fields,
+    async submit({ email = "", days: wanted }) {
+      const ttl = wanted ? { ttl_secs: Math.round(Number(wanted) * DAY_SECONDS) } : {};
+      const made = await orSignIn(call("post", "/admin/users/invitations", { body: { email: email.trim(), ...ttl } }));
+      close();
+      await reload();
+      await showLink(made);
+    },
+    taken(refusal) {
+      if (!(refusal.code in fields)) close();
+      return false;
+    },
+  });
+}
+
+/** @param {{ email: string, invitation_url: string }} made */
+function showLink({ email, invitation_url: url }) {
+  return showOnce({ title: t("invitations.link"), text: t("invitations.link_text", { email }), lines: [url], file: "invitation.txt" });
+}

@@ -1,0 +1,35 @@
+// @ts-check
+// What several pages have to know.
+
+import { call } from "../base/api.js";
+import { t } from "../base/i18n.js";
+import { load } from "../base/retry.js";
+import { orSignIn } from "../base/session.js";
+import { badge } from "../console/panel.js";
+
+/** @typedef {import("../../types").Data<"get", "/admin/users">["items"][number]} User */
+
+/**
+ * The policy groups as choices.
+ * @returns {Promise<[id: string, name: string][]>}
+ */
+export async function groupChoices() {
+  const { items } = await load(() => orSignIn(call("get", "/admin/policy-groups", { query: { limit: 100 } })));
+  return items.map(({ id, name }) => [String(id), name]);
+}
+
+/** The number at the end of the address. */
+export function idOfAddress() {
+  return String(window.location.pathname.split("/").at(-1));
+}
+
+/** @param {Pick<User, "status" | "is_activated">} user */
+export function statusBadge({ status, is_activated: isActivated }) {
+  if (status === "disabled") return badge(t("user.status.disabled"), "bad");
+  return isActivated ? badge(t("user.status.active"), "good") : badge(t("user.status.pending"), "warn");
+}
+
+/** @param {User} user */
+export function nameOf({ username, profile }) {
+  return profile.display_name || username;
+}

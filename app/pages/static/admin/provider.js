@@ -1,0 +1,159 @@
+// @ts-check
+// One service with which people can sign in: set up, tried, switched on, changed, deleted.
+
+import { call, Refusal } from "../base/api.js";
+import { asOwner } from "../base/confirm.js";
+import { confirmed } from "../base/dialog.js";
+import { byId, el, replace } from "../base/dom.js";
+import { act, handle } from "../base/form.js";
+import { english, t } from "../base/i18n.js";
+import { icon } from "../base/icons.js";
+import { say } from "../base/live.js";
+import { leaveFor, setTitle } from "../base/page.js";
+import { load } from "../base/retry.js";
+import { orSignIn } from "../base/session.js";
+import { button } from "../console/fields.js";
+import { open } from "../console/open.js";
+import { empty, panel } from "../console/panel.js";
+import { toast } from "../console/toast.js";
+import { valuesOf, fieldsOf } from "./provider_fields.js";
+
+/** @typedef {import("../../types").Data<"get", "/admin/external-auth/provider-kinds">[number]} Kind */
+/** @typedef {import("../../types").Data<"get", "/admin/external-auth/providers">["items"][number]} Provider */
+
+const key = decodeURIComponent(String(window.location.pathname.split("/").at(-1)));
+
+open(async () => {
+  const [kinds, { items }] = await load(() =>
+    orSignIn(Promise.all([call("get", "/admin/external-auth/provider-kinds"), call("get", "/admin/external-auth/providers", { query: { limit: 100 } })])),
+  );
+  byId("content").removeAttribute("aria-busy");
+  if (key === "new") return chooseKind(kinds);
+  const provider = items.find((one) => one.key === key);
+  const kind = kinds.find((one) => one.kind === provider?.provider_kind);
+  if (provider && kind) return show(kind, provider);
+  replace(byId("content"), empty(t("provider.none"), null, el("a", { href: "/admin/external-auth" }, t("provider.back"))));
+});
+
+/** @param {Kind[]} kinds */
+function chooseKind(kinds) {
+  byId("title").textContent = t("providers.add");
+  const cards = kinds.map((kind) => {
+    const choose = button(t(`kind.${kind.kind}`), { class: "secondary kind", click: () => show(kind, null) });
+    return el("li", {}, choose);
+  });
+  replace(byId("content"), panel("kinds", t("provider.choose"), {}, el("ul", { class: "kinds" }, ...cards)));
+}
+
+/**
+ * @param {Kind} kind
+ * @param {Provider | null} provider null for a new one
+ */
+function show(kind, provider) {
+  const name = provider?.display_name ?? t(`kind.${kind.kind}`);
+  byId("title").textContent = name;
+  setTitle(name);
+  const result = el("div", { "aria-live": "polite" });
+  const form = el("form", { method: "post", novalidate: true }, ...fieldsOf(kind, provider));
+  const test = button(t("provider.test"));
+  test.addEventListener("click", () => act(test, t("provider.testing"), async () => showTest(result, await tried(kind, provider, form))));
+  form.append(result, el("div", { class: "form-actions" }, el("button", { type: "submit", class: "primary" }, provider ? t("save") : t("provider.create")), test));
+  handle(form, {
+    busy: t("saving"),
+    fields: { conflict: "key" },
+    async submit() {
+      const saved = await asOwner(t("provider.why"), () => orSignIn(save(kind, provider, form)));
+      if (!saved) return;
+      toast(t("saved"));
+      if (provider) show(kind, saved);
+      else await leaveFor(`/admin/external-auth/${encodeURIComponent(saved.key)}`);
+    },
+  });
+  replace(byId("content"), provider && redirectPanel(provider), panel("settings", t("provider.settings"), {}, form), provider && deletionPanel(provider));
+  byId("title").focus();
+}
+
+/**
+ * @param {Kind} kind
+ * @param {Provider | null} provider
+ * @param {HTMLFormElement} form
+ * @returns {Promise<Provider>}
+ */
+function save(kind, provider, form) {
+  const values = /** @type {any} */ (valuesOf(form, kind, provider));
+  if (!provider) return call("post", "/admin/external-auth/providers", { body: { provider_kind: kind.kind, ...values } });
+  const body = { ...values, expected_updated_at: provider.updated_at };
+  return call("patch", "/admin/external-auth/providers/{id}", { path: { id: provider.id }, body });
+}
+
+/**
+ * What is saved is tried as it is, a new one as it is filled in.
+ * @param {Kind} kind
+ * @param {Provider | null} provider
+ * @param {HTMLFormElement} form
+ */
+function tried(kind, provider, form) {
+  if (provider) return orSignIn(call("post", "/admin/external-auth/providers/{id}/test", { path: { id: provider.id } }));
+  const { options, issuer_url, authorization_url, token_url, userinfo_url, client_id, client_secret, scopes, token_auth } = /** @type {any} */ (valuesOf(form, kind, null));
+  const body = { provider_kind: kind.kind, options, issuer_url, authorization_url, token_url, userinfo_url, client_id, client_secret, scopes, token_auth };
+  const given = /** @type {any} */ (Object.fromEntries(Object.entries(body).filter(([, value]) => value != null && value !== "")));
+  return orSignIn(call("post", "/admin/external-auth/providers/test", { body: given }));
+}
+
+/**
+ * @param {HTMLElement} host
+ * @param {{ checks: { name: string, success: boolean, message: string }[] }} test
+ */
+function showTest(host, { checks }) {
+  const isFine = checks.every((one) => one.success);
+  say(t(isFine ? "provider.fine" : "provider.not_fine"));
+  const lines = checks.map(({ name, success, message }) =>
+    el("li", { class: success ? "ok" : "fail" }, icon(success ? "done" : "problem"), el("div", {}, el("strong", {}, name), el("p", {}, message))),
+  );
+  replace(host, el("p", {}, t(isFine ? "provider.fine" : "provider.not_fine")), el("ul", { class: "checks", lang: "en" }, ...lines));
+}
+
+/** @param {Provider} provider */
+function redirectPanel({ redirect_uri: url }) {
+  if (!url) return el("div", { class: "note warn" }, el("p", {}, t("provider.no_redirect"), " ", el("a", { href: "/admin/settings/site" }, t("settings.title"))));
+  const copy = button(t("copy"), { class: "secondary small" });
+  copy.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(url);
+    copy.textContent = t("copied");
+    say(t("copied"));
+  });
+  return panel("redirect", t("provider.redirect"), { lead: t("provider.redirect_text") }, el("p", { class: "line" }, el("code", {}, url), "clipboard" in navigator && copy));
+}
+
+/** @param {Provider} provider */
+function deletionPanel({ id, display_name: name, links }) {
+  const path = { id: String(id) };
+  const remove = button(t("provider.delete"), { class: "danger" });
+  remove.addEventListener("click", () =>
+    act(remove, t("one_moment"), async () => {
+      const isWanted = await confirmed({ title: t("provider.delete_title", { name }), text: t("provider.delete_text", { count: links }), verb: t("provider.delete"), typed: name });
+      if (isWanted && (await removed(path, name))) await leaveFor("/admin/external-auth");
+    }),
+  );
+  return panel("deletion", t("provider.delete"), { lead: t("provider.delete_text", { count: links }) }, el("div", { class: "form-actions" }, remove));
+}
+
+/**
+ * Deletes it; where accounts could not sign in any more, only after a second question.
+ * @param {{ id: string }} path
+ * @param {string} name
+ */
+async function removed(path, name) {
+  const attempt = (/** @type {boolean} */ force) =>
+    asOwner(t("provider.why"), async () => {
+      await orSignIn(call("delete", "/admin/external-auth/providers/{id}", { path, query: { force } }));
+      return true;
+    });
+  try {
+    return await attempt(false);
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== "conflict") throw error;
+    const isForced = await confirmed({ title: t("provider.delete_title", { name }), text: el("p", {}, english(error.msg)), verb: t("provider.delete_anyway") });
+    return isForced && attempt(true);
+  }
+}

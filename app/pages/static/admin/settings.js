@@ -1,0 +1,190 @@
+// @ts-check
+// Settings by category. What is changed is a draft until all of it is saved at once.
+
+import { call, Refusal } from "../base/api.js";
+import { asOwner } from "../base/confirm.js";
+import { confirmed } from "../base/dialog.js";
+import { byId, el, replace } from "../base/dom.js";
+import { act, mark } from "../base/form.js";
+import { english, t } from "../base/i18n.js";
+import { setTitle } from "../base/page.js";
+import { showNotice, showProblem } from "../base/problem.js";
+import { load } from "../base/retry.js";
+import { orSignIn } from "../base/session.js";
+import { button, field, textInput } from "../console/fields.js";
+import { open } from "../console/open.js";
+import { empty } from "../console/panel.js";
+import { toast } from "../console/toast.js";
+import { settingRow } from "./setting_row.js";
+
+/** @typedef {import("../../types").Data<"get", "/admin/config/schema">[number]} Described */
+/** @typedef {import("../../types").Data<"get", "/admin/config">["items"][number]} Stored */
+/** @typedef {Described & Stored} Setting */
+/** @typedef {string | string[]} Value null returns to the default */
+
+const PAGE = 100;
+/** Texts of mails are changed on a page of their own. */
+const ELSEWHERE = "mail.template";
+
+/** @type {Setting[]} */
+let settings = [];
+/** What is not saved yet; null returns to the default. @type {Map<string, Value | null>} */
+const drafts = new Map();
+const host = el("div", { class: "settings" });
+const words = el("span", { "aria-live": "polite" });
+const bar = el("div", { class: "save-bar card", hidden: true });
+let keyword = "";
+
+open(async () => {
+  settings = await load(() => orSignIn(readAll()));
+  const search = textInput("keyword", { type: "search", id: "settings-search" });
+  search.addEventListener("input", () => {
+    keyword = search.value.trim().toLowerCase();
+    show();
+  });
+  const save = el("button", { type: "button", class: "primary" }, t("save"));
+  const discard = button(t("settings.discard"), { click: discardAll });
+  save.addEventListener("click", () => act(save, t("saving"), saveAll));
+  bar.append(words, discard, save);
+  replace(byId("content"), field(t("settings.search"), search), tabs(), host, bar);
+  byId("content").removeAttribute("aria-busy");
+  show();
+  window.addEventListener("beforeunload", (event) => drafts.size > 0 && event.preventDefault());
+  document.addEventListener("keydown", (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.key !== "s") return;
+    event.preventDefault();
+    if (drafts.size > 0) save.click();
+  });
+});
+
+/** @returns {Promise<Setting[]>} */
+async function readAll() {
+  const described = await call("get", "/admin/config/schema");
+  /** @type {Map<string, Stored>} */
+  const stored = new Map();
+  for (let offset = 0; offset < described.length; offset += PAGE) {
+    const { items } = await call("get", "/admin/config", { query: { limit: PAGE, offset } });
+    for (const one of items) stored.set(one.key, one);
+  }
+  return described.flatMap((one) => {
+    const value = stored.get(one.key);
+    return value ? [{ ...one, ...value }] : [];
+  });
+}
+
+function categories() {
+  return [...new Set(settings.map((one) => one.category))].filter((one) => one !== ELSEWHERE);
+}
+
+function chosenCategory() {
+  const name = decodeURIComponent(window.location.pathname.split("/")[3] ?? "");
+  return categories().includes(name) ? name : (categories().find((one) => one === "site") ?? categories()[0] ?? "");
+}
+
+function tabs() {
+  const links = categories().map((name) => {
+    const isHere = name === chosenCategory();
+    const link = el("a", { href: `/admin/settings/${name}`, "aria-current": isHere && "page" }, t(`category.${name}`));
+    link.addEventListener("click", (event) => {
+      // Drafts would be lost by loading another page.
+      event.preventDefault();
+      window.history.pushState(null, "", link.href);
+      keyword = "";
+      show();
+    });
+    return link;
+  });
+  window.addEventListener("popstate", show);
+  return el("nav", { class: "tabs", "aria-label": t("settings.categories") }, ...links, el("a", { href: "/admin/mail" }, t("settings.templates")));
+}
+
+function show() {
+  const category = chosenCategory();
+  for (const link of document.querySelectorAll(".tabs a")) {
+    const isHere = !keyword && /** @type {HTMLAnchorElement} */ (link).pathname === `/admin/settings/${category}`;
+    if (isHere) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  setTitle(`${t(`category.${category}`)} · ${t("settings.title")}`);
+  const isWanted = (/** @type {Setting} */ one) =>
+    keyword ? one.category !== ELSEWHERE && `${one.key} ${one.description}`.toLowerCase().includes(keyword) : one.category === category;
+  const found = settings.filter(isWanted);
+  replace(host, ...(found.length > 0 ? found.map((one) => settingRow(one, drafts.get(one.key), change)) : [empty(t("list.no_match"))]));
+  tell();
+}
+
+/**
+ * @param {Setting} setting
+ * @param {Value | null} value
+ */
+function change(setting, value) {
+  const isSame = value !== null && !setting.is_sensitive && JSON.stringify(value) === JSON.stringify(setting.value);
+  const isNothing = (setting.is_sensitive && value === "") || (value === null && !setting.is_set);
+  if (isSame || isNothing) drafts.delete(setting.key);
+  else drafts.set(setting.key, value);
+  tell();
+}
+
+function tell() {
+  bar.hidden = drafts.size === 0;
+  words.textContent = t("settings.drafts", { count: drafts.size });
+}
+
+function discardAll() {
+  drafts.clear();
+  show();
+  byId("title").focus();
+}
+
+async function saveAll() {
+  const values = Object.fromEntries([...drafts].filter(([, value]) => value !== null));
+  const unset = [...drafts].filter(([, value]) => value === null).map(([key]) => key);
+  const body = /** @type {any} */ ({ values, unset });
+  const { problems } = await orSignIn(call("post", "/admin/config/validate", { body }));
+  if (showProblems(problems)) return;
+  const done = await asOwner(t("settings.why"), () => orSignIn(patched(body)));
+  if (!done) return;
+  drafts.clear();
+  settings = await orSignIn(readAll());
+  show();
+  toast(t("saved"));
+  byId("title").focus();
+  if (done.also_changed.length > 0) showNotice(t("settings.also_changed", { names: done.also_changed.join(", ") }), { kind: "warn" });
+}
+
+/**
+ * Saves; what would lock the administrator out is saved only after a second question.
+ * @param {any} body
+ */
+async function patched(body) {
+  try {
+    return await call("patch", "/admin/config", { body });
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== "conflict") throw error;
+    const isForced = await confirmed({ title: t("settings.locks_out"), text: el("p", {}, english(error.msg)), verb: t("settings.save_anyway") });
+    if (!isForced) throw error;
+    return call("patch", "/admin/config", { body, query: { force: true } });
+  }
+}
+
+/**
+ * Marks what is wrong; returns whether something is.
+ * @param {{ key: string, problem: string }[]} problems
+ */
+function showProblems(problems) {
+  const [first] = problems;
+  if (!first) return false;
+  const category = settings.find((one) => one.key === first.key)?.category;
+  if (!document.getElementById(first.key) && category) {
+    window.history.pushState(null, "", `/admin/settings/${category}`);
+    keyword = "";
+    show();
+  }
+  for (const { key, problem } of problems) {
+    const control = /** @type {HTMLInputElement | null} */ (document.getElementById(key));
+    if (control) mark(control, problem);
+  }
+  document.getElementById(first.key)?.focus();
+  if (!document.getElementById(first.key)) showProblem(new Refusal({ status: 400, code: "bad_request", msg: `${first.key}: ${first.problem}`, isChange: true }));
+  return true;
+}

@@ -1,0 +1,137 @@
+// @ts-check
+// One team: name, storage, members with their roles, what happened, its end.
+
+import { call, Refusal } from "../base/api.js";
+import { confirmed } from "../base/dialog.js";
+import { byId, el, replace } from "../base/dom.js";
+import { moment, size } from "../base/format.js";
+import { act, handle, mark } from "../base/form.js";
+import { t } from "../base/i18n.js";
+import { setTitle } from "../base/page.js";
+import { showNotice } from "../base/problem.js";
+import { load } from "../base/retry.js";
+import { orSignIn } from "../base/session.js";
+import { actionText } from "../console/actions.js";
+import { button, field, select, submitLine, textInput } from "../console/fields.js";
+import { list } from "../console/list.js";
+import { open } from "../console/open.js";
+import { badge, empty, panel } from "../console/panel.js";
+import { toast } from "../console/toast.js";
+import { groupChoices, idOfAddress } from "./lookups.js";
+import { quotaField } from "./quota.js";
+import { membersPanel } from "./team_members.js";
+
+/** @typedef {import("../../types").Data<"get", "/admin/teams/{id}">} Team */
+
+const path = { id: idOfAddress() };
+
+open(async () => {
+  try {
+    const [team, groups] = await load(() => orSignIn(Promise.all([call("get", "/admin/teams/{id}", { path }), groupChoices()])));
+    show(team, groups);
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== "not_found") throw error;
+    replace(byId("content"), empty(t("team.none"), null, el("a", { href: "/admin/teams" }, t("team.back"))));
+  }
+  byId("content").removeAttribute("aria-busy");
+});
+
+/**
+ * @param {Team} team
+ * @param {[string, string][]} groups
+ */
+function show(team, groups) {
+  const isArchived = team.archived_at !== null;
+  byId("title").textContent = team.name;
+  setTitle(team.name);
+  byId("lead").textContent = team.description;
+  replace(byId("page-actions"), isArchived && badge(t("teams.archived"), "warn"));
+  const host = el("div");
+  const again = (/** @type {Team} */ now) => show(now, groups);
+  replace(host, settingsPanel(team, groups, again));
+  replace(byId("content"), isArchived ? restorePanel(team, again) : host, membersPanel(path, isArchived), eventsPanel(), isArchived ? null : archivePanel(again));
+}
+
+/**
+ * @param {Team} team
+ * @param {[string, string][]} groups
+ * @param {(team: Team) => void} changed
+ */
+function settingsPanel(team, groups, changed) {
+  const quota = quotaField(team.storage_quota);
+  const form = el(
+    "form",
+    { method: "post", novalidate: true },
+    field(t("teams.name"), textInput("name", { value: team.name, required: true, maxlength: 128 })),
+    field(t("teams.description"), textInput("description", { value: team.description, maxlength: 1024 })),
+    groups.length > 0 && field(t("users.group"), select("policy_group_id", groups, { value: String(team.policy_group_id ?? "") })),
+    quota.box,
+    el("p", { class: "hint" }, t("profile.storage_used_now", { used: size(team.storage_used) })),
+    submitLine(t("save")),
+  );
+  handle(form, {
+    busy: t("saving"),
+    fields: { bad_request: "name" },
+    async submit({ name = "", description = "", policy_group_id: group }) {
+      const bytes = quota.bytes();
+      if (bytes === null) return mark(quota.input, t("quota.invalid"));
+      const body = { name: name.trim(), description: description.trim(), storage_quota: bytes, expected_updated_at: team.updated_at, ...(group ? { policy_group_id: Number(group) } : {}) };
+      changed(await orSignIn(call("patch", "/admin/teams/{id}", { path, body })));
+      toast(t("saved"));
+    },
+    taken(refusal) {
+      if (refusal.code !== "conflict") return false;
+      orSignIn(call("get", "/admin/teams/{id}", { path })).then((now) => {
+        changed(now);
+        showNotice(t("team.changed_meanwhile"), { kind: "warn" });
+      }, () => undefined);
+      return true;
+    },
+  });
+  return panel("team", t("team.settings"), {}, form);
+}
+
+function eventsPanel() {
+  const events = el("div", { class: "list" });
+  list({
+    host: events,
+    label: t("team.events"),
+    columns: [
+      { label: t("audit.action"), cell: (entry) => actionText(entry.action) },
+      { label: t("team.member"), cell: ({ member, previous_role: before, next_role: after, role }) => [member && el("span", {}, member.username), (after ?? role) && el("span", { class: "hint" }, before ? `${t(`team_role.${before}`)} → ${t(`team_role.${after ?? role}`)}` : t(`team_role.${after ?? role}`))] },
+      { label: t("audit.by"), cell: ({ actor }) => actor?.username ?? t("audit.system") },
+      { label: t("audit.time"), cell: ({ created_at: at }) => el("time", { datetime: at }, moment(at)) },
+    ],
+    ask: (query, signal) => call("get", "/admin/teams/{id}/audit-logs", { path, query: { ...query, limit: 10 }, signal }),
+  });
+  return panel("events", t("team.events"), {}, events);
+}
+
+/** @param {(team: Team) => void} changed */
+function archivePanel(changed) {
+  const archive = button(t("team.archive"), { class: "danger-line" });
+  archive.addEventListener("click", () =>
+    act(archive, t("one_moment"), async () => {
+      if (!(await confirmed({ title: t("team.archive"), text: t("team.archive_text"), verb: t("team.archive") }))) return;
+      await orSignIn(call("delete", "/admin/teams/{id}", { path }));
+      changed(await orSignIn(call("get", "/admin/teams/{id}", { path })));
+      toast(t("team.archived"));
+    }),
+  );
+  return panel("archive", t("team.archive"), { lead: t("team.archive_text") }, el("div", { class: "form-actions" }, archive));
+}
+
+/**
+ * @param {Team} team
+ * @param {(team: Team) => void} changed
+ */
+function restorePanel({ archived_at: at }, changed) {
+  const restore = button(t("team.restore"), { class: "primary" });
+  restore.addEventListener("click", () =>
+    act(restore, t("one_moment"), async () => {
+      changed(await orSignIn(call("post", "/admin/teams/{id}/restore", { path })));
+      toast(t("team.restored"));
+    }),
+  );
+  return panel("restore", t("team.is_archived"), { lead: t("team.since", { time: at ? moment(at) : "" }) }, el("div", { class: "form-actions" }, restore));
+}

@@ -1,0 +1,71 @@
+// @ts-check
+// All teams: found, created; the archived ones can be restored for a while.
+
+import { call } from "../base/api.js";
+import { openDialog } from "../base/dialog.js";
+import { byId, el, replace } from "../base/dom.js";
+import { count, day, moment, size } from "../base/format.js";
+import { handle } from "../base/form.js";
+import { t } from "../base/i18n.js";
+import { leaveFor } from "../base/page.js";
+import { orSignIn } from "../base/session.js";
+import { button, field, select, textInput } from "../console/fields.js";
+import { list, reloadButton } from "../console/list.js";
+import { open } from "../console/open.js";
+
+const MAX_NAME_LENGTH = 128;
+
+open(() => {
+  const host = el("div", { class: "list" });
+  const search = field(t("list.search"), textInput("keyword", { type: "search", maxlength: 255 }));
+  search.classList.add("wide");
+  const filters = el("form", { class: "toolbar", role: "search" }, search, field(t("teams.which"), select("archived", [["", t("teams.in_use")], ["true", t("teams.archived")]])));
+  replace(byId("content"), filters, host);
+  byId("content").removeAttribute("aria-busy");
+  /** @type {() => Promise<void>} */
+  const reload = list({
+    host,
+    label: t("teams.title"),
+    filters,
+    sorted: { by: "created_at", order: "desc" },
+    empty: { title: t("teams.empty"), text: t("teams.empty_text") },
+    columns: [
+      { label: t("teams.name"), sort: "name", cell: (team) => [el("a", { href: `/admin/teams/${team.id}` }, team.name), team.description && el("span", { class: "hint" }, team.description)] },
+      { label: t("teams.members"), kind: "number", cell: (team) => count(team.member_count) },
+      { label: t("users.storage"), sort: "storage_used", kind: "number", cell: (team) => size(team.storage_used) },
+      { label: t("users.created"), sort: "created_at", cell: ({ created_at: at }) => el("time", { datetime: at, title: moment(at) }, day(at)) },
+    ],
+    ask: (query, signal) => call("get", "/admin/teams", { query: /** @type {Record<string, any>} */ (query), signal }),
+  });
+  byId("page-actions").append(button(t("teams.new"), { class: "primary", click: askForTeam }), reloadButton(reload));
+});
+
+function askForTeam() {
+  const name = textInput("name", { id: "team-name", required: true, maxlength: MAX_NAME_LENGTH });
+  const cancel = button(t("cancel"));
+  const form = el(
+    "form",
+    { method: "post", novalidate: true },
+    field(t("teams.name"), name),
+    field(t("teams.description"), textInput("description", { id: "team-description", maxlength: 1024 })),
+    field(t("teams.owner"), textInput("owner", { id: "team-owner", required: true, autocapitalize: "none" }), { hint: t("teams.owner_hint") }),
+    el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: "primary" }, t("teams.create"))),
+  );
+  const close = openDialog(t("teams.new"), [form], { focus: name });
+  cancel.addEventListener("click", close);
+  const fields = { not_found: "owner", conflict: "owner", bad_request: "name" };
+  handle(form, {
+    busy: t("one_moment"),
+    fields,
+    own: { not_found: "teams.no_account" },
+    async submit({ name: wanted = "", description = "", owner = "" }) {
+      const body = { name: wanted.trim(), description: description.trim(), admin_identifier: owner.trim() };
+      const team = await orSignIn(call("post", "/admin/teams", { body }));
+      await leaveFor(`/admin/teams/${team.id}`);
+    },
+    taken(refusal) {
+      if (!(refusal.code in fields)) close();
+      return false;
+    },
+  });
+}

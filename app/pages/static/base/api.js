@@ -1,0 +1,172 @@
+// @ts-check
+// Calls the service: CSRF token, one refresh for all tabs, one repeat.
+
+import { csrfToken } from "./cookies.js";
+
+/** @typedef {import("../../types").Method} Method */
+
+const API = "/api/v1";
+const REFRESHED = "gatehouse-refreshed";
+const JUST_NOW_MS = 5000;
+const IS_TOKEN_REFUSED = /^auth\.token_(missing|expired|invalid)$/;
+// Where token_invalid is about a flow and not the session, or the session is renewed or ended anyway.
+const IS_LEFT_ALONE = /\/(setup|register|login)\/finish$|\/auth\/(refresh|logout)$/;
+
+/** Why a call did not succeed; without an answer of the service the status is 0. */
+export class Refusal extends Error {
+  /**
+   * @param {{ status: number, code: string, msg?: string, retryAfter?: number, requestId?: string, isChange: boolean }} about
+   */
+  constructor({ status, code, msg = "", retryAfter = 0, requestId = "", isChange }) {
+    super(msg || code);
+    this.status = status;
+    this.code = code;
+    this.msg = msg;
+    this.retryAfter = retryAfter;
+    this.requestId = requestId;
+    /** Whether it would have changed something, so that it must not be repeated blindly. */
+    this.isChange = isChange;
+  }
+
+  /** Whether asking again later may help. */
+  get isPassing() {
+    return this.status === 0 || this.status === 502 || this.status === 503 || this.status === 504;
+  }
+
+  /** Whether there is no session to go on with. */
+  get isSignedOut() {
+    return this.status === 401 && /^auth\.(token_|refresh_token_)/.test(this.code);
+  }
+}
+
+/**
+ * Returns `data` of the answer. A refused access token is refreshed and the call repeated once.
+ * @template {Method} M
+ * @template {import("../../types").Path<M>} P
+ * @param {M} method
+ * @param {P} path below /api/v1, with {names} for `options.path`
+ * @param {import("../../types").Options<M, P>} [options]
+ * @returns {Promise<import("../../types").Data<M, P>>}
+ * @throws {Refusal}
+ */
+export async function call(method, path, options = {}) {
+  const url = addressOf(path, options);
+  try {
+    return await send(method, url, options);
+  } catch (error) {
+    const mayRefresh = error instanceof Refusal && IS_TOKEN_REFUSED.test(error.code) && csrfToken() !== "";
+    if (!mayRefresh || IS_LEFT_ALONE.test(url) || !(await refresh())) throw error;
+    return send(method, url, options);
+  }
+}
+
+/**
+ * The same for what is answered by a file.
+ * @template {Method} M
+ * @template {import("../../types").Path<M>} P
+ * @param {M} method
+ * @param {P} path
+ * @param {import("../../types").Options<M, P>} [options]
+ * @returns {Promise<Blob>}
+ * @throws {Refusal}
+ */
+export function callForFile(method, path, options = {}) {
+  return /** @type {Promise<any>} */ (call(method, path, /** @type {any} */ ({ ...options, asBlob: true })));
+}
+
+/**
+ * Tells whether there is a session to go on with.
+ * @returns {Promise<boolean>}
+ * @throws {Refusal} if nobody knows
+ */
+export function refresh() {
+  return alone(async () => {
+    const last = Number(localStorage.getItem(REFRESHED) ?? 0);
+    if (Math.abs(Date.now() - last) < JUST_NOW_MS) return true; // another tab has just done it
+    try {
+      await send("post", `${API}/auth/refresh`, {});
+    } catch (error) {
+      if (!(error instanceof Refusal) || ![401, 403].includes(error.status)) throw error;
+      if (error.code !== "auth.refresh_token_stale") return false;
+    }
+    localStorage.setItem(REFRESHED, String(Date.now()));
+    return true;
+  });
+}
+
+/**
+ * Ends the session; without one, removes the cookies that scripts cannot.
+ * @returns {Promise<void>}
+ * @throws {Refusal}
+ */
+export function logOut() {
+  return alone(async () => {
+    localStorage.removeItem(REFRESHED);
+    await send("post", `${API}/auth/logout`, {});
+  });
+}
+
+/** @type {Promise<unknown>} */
+let running = Promise.resolve();
+
+/**
+ * Does one thing at a time: over all tabs where browsers have locks, on https and localhost.
+ * @template T
+ * @param {() => Promise<T>} work
+ * @returns {Promise<T>}
+ */
+function alone(work) {
+  if (navigator.locks) return /** @type {Promise<T>} */ (navigator.locks.request(REFRESHED, work));
+  const next = running.catch(() => undefined).then(work);
+  running = next;
+  return next;
+}
+
+/**
+ * @param {string} path
+ * @param {{ path?: Record<string, unknown>, query?: Record<string, unknown> }} options
+ */
+function addressOf(path, options) {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(options.path?.[name])));
+  const pairs = Object.entries(options.query ?? {}).filter(([, value]) => value != null && value !== "");
+  const query = new URLSearchParams(pairs.map(([name, value]) => [name, String(value)])).toString();
+  return API + filled + (query && `?${query}`);
+}
+
+/**
+ * @param {Method} method
+ * @param {string} url
+ * @param {{ body?: unknown, form?: FormData, signal?: AbortSignal, asBlob?: boolean }} options
+ * @returns {Promise<any>}
+ */
+async function send(method, url, { body, form, signal, asBlob }) {
+  const isChange = method !== "get";
+  /** @type {Record<string, string>} */
+  const headers = {};
+  if (isChange && csrfToken()) headers["X-CSRF-Token"] = csrfToken();
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  let answer;
+  try {
+    answer = await fetch(url, {
+      method: method.toUpperCase(),
+      headers,
+      body: body === undefined ? form : JSON.stringify(body),
+      credentials: "same-origin",
+      signal,
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Refusal({ status: 0, code: "network", isChange });
+  }
+  if (asBlob && answer.ok) return answer.blob();
+  const { code, msg, data } = await answer.json().catch(() => ({})); // a proxy's own answer
+  if (answer.ok && code === "success") return data;
+  throw new Refusal({
+    status: answer.status,
+    code: code ?? "unknown",
+    msg,
+    retryAfter: Number(answer.headers.get("Retry-After") ?? 0),
+    requestId: answer.headers.get("X-Request-ID") ?? "",
+    isChange,
+  });
+}

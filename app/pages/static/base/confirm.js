@@ -1,0 +1,168 @@
+// @ts-check
+// Before something dangerous the service wants to know that it is still the owner (412).
+
+import { call, Refusal } from "./api.js";
+import { openDialog } from "./dialog.js";
+import { el, replace } from "./dom.js";
+import { explained } from "./errors.js";
+import { busy, handle } from "./form.js";
+import { t } from "./i18n.js";
+import { say } from "./live.js";
+import { isPossible, NoPasskey, stop, usePasskey } from "./webauthn.js";
+
+/** @typedef {import("../../types").Data<"get", "/auth/confirmation">} Ways */
+/** @typedef {(error: unknown) => void} Fail */
+
+const OWN = { "auth.credentials_failed": "confirm.wrong" };
+const OF_CODES = ["auth.mfa_code_invalid", "auth.mfa_recovery_code_used", "auth.mfa_email_code_required", "auth.mfa_email_code_expired"];
+const FIELDS = { "auth.credentials_failed": "password", ...Object.fromEntries(OF_CODES.map((code) => [code, "code"])) };
+
+/**
+ * Does what may need a confirmation; asks for that if it does, and then does it once more.
+ * Returns null if the owner cancelled.
+ * @template T
+ * @param {string} why such as "To delete your account"
+ * @param {() => Promise<T>} work
+ * @returns {Promise<T | null>}
+ * @throws {Refusal}
+ */
+export async function asOwner(why, work) {
+  let refusal;
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== "precondition_failed") throw error;
+    refusal = error;
+  }
+  const ways = await call("get", "/auth/confirmation");
+  const mayUse = (/** @type {string} */ method) => (method === "passkey" ? isPossible() : method !== "external");
+  if (!ways.methods.some(mayUse)) throw refusal; // its text says to sign in again
+  const { factors } = await call("get", "/auth/mfa");
+  return (await isConfirmed(why, ways, factors.length > 0)) ? work() : null;
+}
+
+/**
+ * @param {string} why
+ * @param {Ways} ways
+ * @param {boolean} hasApp whether codes come from an app, and not by mail
+ * @returns {Promise<boolean>}
+ */
+function isConfirmed(why, ways, hasApp) {
+  return new Promise((resolve) => {
+    let isDone = false;
+    const problem = el("p", { class: "field-error", role: "alert" });
+    const fail = (/** @type {unknown} */ error) => replace(problem, error ? textOf(error) : "");
+    const done = () => {
+      isDone = true;
+      close();
+    };
+    const cancel = el("button", { type: "button", class: "secondary", click: () => close() }, t("cancel"));
+    const passkey = ways.methods.includes("passkey") && isPossible() && passkeyButton(done, fail);
+    const form = typedForm(ways, hasApp, cancel, done, fail);
+    const content = el("div", { class: "dialog-body" }, el("p", { class: "lead" }, why), passkey, problem, form ?? cancel);
+    const close = openDialog(t("confirm.title"), [content], {
+      focus: passkey || form?.querySelector("input") || cancel,
+      closed: () => {
+        stop();
+        resolve(isDone);
+      },
+    });
+  });
+}
+
+/** @param {unknown} error */
+function textOf(error) {
+  if (!(error instanceof NoPasskey)) return explained(error, OWN).text;
+  return error.isSilent ? "" : t(`passkey.${error.reason}`);
+}
+
+/**
+ * @param {() => void} done
+ * @param {Fail} fail
+ */
+function passkeyButton(done, fail) {
+  const button = el("button", { type: "button", class: "primary" }, t("confirm.passkey"));
+  button.addEventListener("click", async () => {
+    if (button.getAttribute("aria-disabled")) return;
+    const finish = busy(button, t("confirm.busy"));
+    try {
+      const { flow_id, public_key } = await call("post", "/auth/confirmation/passkey/start");
+      const credential = await usePasskey(/** @type {any} */ (public_key).publicKey);
+      await call("post", "/auth/confirmation/passkey/finish", { body: { flow_id, credential } });
+      done();
+    } catch (error) {
+      finish();
+      fail(error);
+    }
+  });
+  return button;
+}
+
+/**
+ * The password, with a code if the account has a second factor, or a mailed code alone.
+ * @param {Ways} ways
+ * @param {boolean} hasApp
+ * @param {HTMLElement} cancel
+ * @param {() => void} done
+ * @param {Fail} fail
+ */
+function typedForm({ methods, needs_code }, hasApp, cancel, done, fail) {
+  const method = methods.includes("password") ? "password" : "email_code";
+  if (!methods.includes(method)) return null;
+  const isMailed = method === "email_code";
+  const hasCode = isMailed || needs_code;
+  const form = el(
+    "form",
+    { method: "post", novalidate: true },
+    !isMailed && field("password", t("confirm.password"), { type: "password", autocomplete: "current-password" }),
+    hasCode && field("code", t("confirm.code"), { type: "text", autocomplete: "one-time-code", autocapitalize: "none", spellcheck: "false" }),
+    hasCode && !hasApp && sendButton(fail),
+    el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: methods.includes("passkey") ? "secondary" : "primary" }, t("confirm.submit"))),
+  );
+  handle(form, {
+    busy: t("confirm.busy"),
+    fields: FIELDS,
+    own: OWN,
+    async submit({ password, code }) {
+      fail(null);
+      await call("post", "/auth/confirmation", { body: isMailed ? { method, code } : { method, password, code } });
+      done();
+    },
+    taken(refusal) {
+      if (refusal.code in FIELDS) return false;
+      fail(refusal);
+      return true;
+    },
+  });
+  return form;
+}
+
+/**
+ * @param {string} name
+ * @param {string} label
+ * @param {Record<string, string>} attributes
+ */
+function field(name, label, attributes) {
+  const id = `confirm-${name}`;
+  return el("div", { class: "field" }, el("label", { for: id }, label), el("input", { id, name, required: true, ...attributes }));
+}
+
+/** @param {Fail} fail */
+function sendButton(fail) {
+  const button = el("button", { type: "button", class: "secondary small" }, t("confirm.send"));
+  button.addEventListener("click", async () => {
+    if (button.getAttribute("aria-disabled")) return;
+    const finish = busy(button, t("confirm.busy"));
+    fail(null);
+    try {
+      await call("post", "/auth/confirmation/email-code/send");
+      say(t("confirm.sent"));
+      document.getElementById("confirm-code")?.focus();
+    } catch (error) {
+      fail(error);
+    } finally {
+      finish();
+    }
+  });
+  return button;
+}

@@ -1,0 +1,65 @@
+// @ts-check
+// Dialogs: the browser keeps the focus inside and returns it; Escape closes them.
+
+import { el } from "./dom.js";
+import { t } from "./i18n.js";
+
+let number = 0;
+
+/**
+ * Opens a dialog with a heading; returns what closes it. `closed` is called however it ends.
+ * @param {string} title
+ * @param {(Node | string)[]} content
+ * @param {{ focus?: HTMLElement, closed?: () => void, isKept?: boolean }} [how] a dialog that is
+ *   kept does not close on Escape, since what it shows is not shown again
+ * @returns {() => void}
+ */
+export function openDialog(title, content, { focus, closed, isKept } = {}) {
+  const id = `dialog-${++number}`;
+  const dialog = el("dialog", { "aria-labelledby": id }, el("h2", { id }, title), ...content);
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    closed?.();
+  });
+  if (isKept) {
+    const warn = (/** @type {BeforeUnloadEvent} */ event) => event.preventDefault();
+    window.addEventListener("beforeunload", warn);
+    dialog.addEventListener("close", () => window.removeEventListener("beforeunload", warn));
+    dialog.addEventListener("keydown", (event) => event.key === "Escape" && event.preventDefault());
+    dialog.addEventListener("cancel", (event) => event.preventDefault());
+  }
+  document.body.append(dialog);
+  dialog.showModal();
+  focus?.focus();
+  return () => dialog.close();
+}
+
+/**
+ * Asks before something that cannot be taken back, with the focus on *Cancel*.
+ * @param {{ title: string, text: string | Node, verb: string, typed?: string }} about `verb` is said
+ *   by the button; `typed` is a name that has to be typed first
+ * @returns {Promise<boolean>}
+ */
+export function confirmed({ title, text, verb, typed = "" }) {
+  return new Promise((resolve) => {
+    let isYes = false;
+    const yes = el("button", { type: "submit", class: "danger" }, verb);
+    const no = el("button", { type: "button", class: "secondary" }, t("cancel"));
+    const field = el("input", { id: "dialog-name", type: "text", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
+    const form = el(
+      "form",
+      { method: "dialog" },
+      el("div", { class: "lead" }, text),
+      typed && el("div", { class: "field" }, el("label", { for: "dialog-name" }, t("dialog.type_name", { name: typed })), field),
+      el("div", { class: "dialog-actions" }, no, yes),
+    );
+    const close = openDialog(title, [form], { focus: no, closed: () => resolve(isYes) });
+    no.addEventListener("click", close);
+    form.addEventListener("submit", (event) => {
+      isYes = !typed || field.value.trim() === typed;
+      if (isYes) return;
+      event.preventDefault();
+      field.focus();
+    });
+  });
+}

@@ -1,0 +1,54 @@
+// @ts-check
+// Builds elements; text is always set as text, so nothing an answer says becomes markup.
+
+/** @typedef {Node | string | null | undefined | false} Child */
+
+/**
+ * Attributes that are functions are listeners; false, null and undefined leave one out.
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Record<string, unknown>} [attributes]
+ * @param {...(Child | Child[])} children
+ * @returns {HTMLElementTagNameMap[T]}
+ */
+export function el(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") node.addEventListener(name, /** @type {EventListener} */ (value));
+    else if (value !== false && value != null) node.setAttribute(name, value === true ? "" : String(value));
+  }
+  node.append(...kept(children));
+  return node;
+}
+
+/**
+ * @param {Element} host
+ * @param {...(Child | Child[])} children
+ */
+export function replace(host, ...children) {
+  host.replaceChildren(...kept(children));
+}
+
+/** @param {(Child | Child[])[]} children */
+function kept(children) {
+  return /** @type {(Node | string)[]} */ (children.flat().filter((child) => child != null && child !== false));
+}
+
+/**
+ * Returns an element that the document is known to have.
+ * @param {string} id
+ * @returns {HTMLElement}
+ */
+export function byId(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`no element ${id}`);
+  return found;
+}
+
+/**
+ * @param {string} id
+ * @returns {HTMLInputElement}
+ */
+export function input(id) {
+  return /** @type {HTMLInputElement} */ (byId(id));
+}

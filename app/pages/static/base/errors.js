@@ -1,0 +1,44 @@
+// @ts-check
+// What to say of a refusal: the key of its text.
+
+import { Refusal } from "./api.js";
+import { hasText, t } from "./i18n.js";
+
+/** Codes that share one text. @type {[RegExp, string][]} */
+const FAMILIES = [
+  [/^auth\.(csrf_|request_)|^validation\.request_/, "error.source"],
+  [/^auth\.(token_|refresh_token_stale)/, "error.auth.token"],
+  [/^(config\.public_site_url_|external_auth\.callback_redirect_uri_required)/, "error.site_address"],
+  [/^(mail\.|auth\.mfa_factor_required$)/, "error.mail"],
+  [/^(database\.error|storage\.unknown|config\.error|internal_server_error)$/, "error.fault"],
+];
+/** Codes for which no text of ours can say what is wrong. */
+const SPOKEN_BY_SERVICE = new Set(["bad_request", "forbidden", "conflict"]);
+
+/**
+ * Returns the key of the text for a code and status; "" where the service's own words are shown.
+ * @param {string} code
+ * @param {number} status
+ */
+export function keyOf(code, status) {
+  if (code === "network") return "error.network";
+  if ([502, 503, 504].includes(status) && !code.startsWith("mail.")) return "error.busy";
+  const family = FAMILIES.find(([pattern]) => pattern.test(code));
+  if (family) return family[1];
+  if (SPOKEN_BY_SERVICE.has(code)) return "";
+  return hasText(`error.${code}`) ? `error.${code}` : "error.fault";
+}
+
+/**
+ * What to show of a failure. `details` are wanted where somebody may have to look into it.
+ * @param {unknown} error
+ * @param {Record<string, string>} [own] keys of texts by code, where a page knows better
+ * @returns {{ text: string, isEnglish: boolean, hasDetails: boolean }}
+ */
+export function explained(error, own = {}) {
+  if (!(error instanceof Refusal)) return { text: t("error.script"), isEnglish: false, hasDetails: false };
+  const key = own[error.code] ?? keyOf(error.code, error.status);
+  if (!key) return { text: error.msg, isEnglish: true, hasDetails: false };
+  const hasDetails = key === "error.fault" || key === "error.source";
+  return { text: t(key), isEnglish: false, hasDetails };
+}

@@ -1,0 +1,186 @@
+// @ts-check
+// Forms: checked on submit and then while typing, sent once at a time, refusals shown where they belong.
+
+import { Refusal } from "./api.js";
+import { el } from "./dom.js";
+import { explained } from "./errors.js";
+import { hasText, t } from "./i18n.js";
+import { clearProblem, showProblem } from "./problem.js";
+
+/**
+ * @typedef {object} Handling
+ * @property {(values: Record<string, string>) => Promise<void>} submit
+ * @property {string} busy what the button says meanwhile
+ * @property {Record<string, (value: string) => string>} [checks] by field: what is wrong with it, or ""
+ * @property {Record<string, string>} [fields] by code: the field at which a refusal is shown
+ * @property {Record<string, string>} [own] by code: the key of a text that fits better here
+ * @property {(refusal: Refusal) => HTMLElement[]} [actions] what can be done about a refusal
+ * @property {(refusal: Refusal) => boolean} [taken] whether a refusal has been dealt with
+ */
+
+/**
+ * A form that was sent before anything was there to send it: the texts may still be on their way.
+ * @type {HTMLFormElement | null}
+ */
+let early = null;
+document.addEventListener("submit", (event) => {
+  const form = /** @type {HTMLFormElement} */ (event.target);
+  if (event.defaultPrevented || form.method === "dialog") return;
+  event.preventDefault();
+  early = form;
+});
+
+/**
+ * Sends a form by `submit`, which throws refusals.
+ * @param {HTMLFormElement} form
+ * @param {Handling} handling
+ */
+export function handle(form, handling) {
+  let isBusy = false;
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (isBusy) return;
+    clearProblem();
+    if (!isValid(form, handling)) return;
+    isBusy = true;
+    const finish = busy(buttonOf(form), handling.busy);
+    try {
+      await handling.submit(valuesOf(form));
+    } catch (error) {
+      finish();
+      fail(form, handling, error);
+    } finally {
+      isBusy = false;
+      finish();
+    }
+  });
+  form.addEventListener("input", ({ target }) => {
+    const field = /** @type {HTMLInputElement} */ (target);
+    if (field.getAttribute("aria-invalid")) mark(field, complaint(field, handling));
+  });
+  if (early === form) form.requestSubmit();
+}
+
+/**
+ * Makes a button say what is going on; it stays focusable. Returns what undoes it.
+ * @param {HTMLElement} button
+ * @param {string} text
+ * @returns {() => void}
+ */
+export function busy(button, text) {
+  if (button.getAttribute("aria-disabled")) return () => undefined;
+  const before = [...button.childNodes];
+  button.setAttribute("aria-disabled", "true");
+  button.replaceChildren(el("span", { class: "spinner" }), text);
+  return () => {
+    if (!button.getAttribute("aria-disabled")) return;
+    button.removeAttribute("aria-disabled");
+    button.replaceChildren(...before);
+  };
+}
+
+/**
+ * Does the work of a button, which says meanwhile that it is being done; a refusal is shown.
+ * Returns whether it was done.
+ * @param {HTMLElement} button
+ * @param {string} text
+ * @param {() => unknown} work
+ * @param {{ own?: Record<string, string>, fail?: (error: unknown) => void }} [how] `own` as in Handling
+ */
+export async function act(button, text, work, { own, fail = (error) => showProblem(error, { own }) } = {}) {
+  if (button.getAttribute("aria-disabled")) return false;
+  clearProblem();
+  const finish = busy(button, text);
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    fail(error);
+    return false;
+  } finally {
+    finish();
+  }
+}
+
+/**
+ * Marks a field as wrong, or with "" as right.
+ * @param {HTMLInputElement} field
+ * @param {string} text
+ */
+export function mark(field, text) {
+  const id = `${field.id}-error`;
+  const others = (field.getAttribute("aria-describedby") ?? "").split(" ").filter((one) => one && one !== id);
+  document.getElementById(id)?.remove();
+  if (text) {
+    others.unshift(id);
+    field.closest(".field")?.append(el("p", { class: "field-error", id }, text));
+    field.setAttribute("aria-invalid", "true");
+  } else {
+    field.removeAttribute("aria-invalid");
+  }
+  if (others.length) field.setAttribute("aria-describedby", others.join(" "));
+  else field.removeAttribute("aria-describedby");
+}
+
+/**
+ * @param {HTMLFormElement} form
+ * @returns {Record<string, string>}
+ */
+export function valuesOf(form) {
+  return Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, String(value)]));
+}
+
+/** @param {HTMLFormElement} form */
+function buttonOf(form) {
+  return /** @type {HTMLElement} */ (form.querySelector("[type=submit]"));
+}
+
+/** @param {HTMLFormElement} form */
+function fieldsOf(form) {
+  const all = [...form.elements].filter((one) => one.matches("input:not([type=radio]), select, textarea"));
+  return /** @type {HTMLInputElement[]} */ (all);
+}
+
+/**
+ * @param {HTMLFormElement} form
+ * @param {Handling} handling
+ */
+function isValid(form, handling) {
+  const wrong = fieldsOf(form).filter((field) => {
+    const text = complaint(field, handling);
+    mark(field, text);
+    return text;
+  });
+  wrong[0]?.focus();
+  return wrong.length === 0;
+}
+
+/**
+ * @param {HTMLInputElement} field
+ * @param {Handling} handling
+ */
+function complaint(field, { checks }) {
+  if (field.required && !field.value.trim()) {
+    return t(hasText(`${field.name}.missing`) ? `${field.name}.missing` : "field.missing");
+  }
+  return checks?.[field.name]?.(field.value) ?? "";
+}
+
+/**
+ * @param {HTMLFormElement} form
+ * @param {Handling} handling
+ * @param {unknown} error
+ */
+function fail(form, { fields, own, actions, taken }, error) {
+  if (error instanceof Refusal) {
+    if (taken?.(error)) return;
+    const name = fields?.[error.code];
+    const field = fieldsOf(form).find((one) => one.name === name);
+    if (field) {
+      mark(field, explained(error, own).text);
+      field.focus();
+      return;
+    }
+  }
+  showProblem(error, { own, actions: error instanceof Refusal ? actions?.(error) : [] });
+}

@@ -1,0 +1,120 @@
+// @ts-check
+// What every page begins with: texts, theme, language, and what keeps it from working here.
+
+import { cookie, remember } from "./cookies.js";
+import { byId, el, input } from "./dom.js";
+import { language, loadTexts, rich, t } from "./i18n.js";
+import { icon } from "./icons.js";
+import { showProblem } from "./problem.js";
+import { withReturnPath } from "./return_path.js";
+
+const root = document.documentElement;
+
+/**
+ * Prepares the page and runs it.
+ * @param {() => void | Promise<void>} run
+ */
+export async function start(run) {
+  // A page that comes back with the back button may show what is not so any more.
+  window.addEventListener("pageshow", ({ persisted }) => persisted && window.location.reload());
+  await loadTexts();
+  rememberLanguage();
+  offerThemes();
+  for (const button of document.querySelectorAll("[data-reveals]")) {
+    const name = String(/** @type {HTMLElement} */ (button).dataset.reveals);
+    reveal(/** @type {HTMLElement} */ (button), input(name));
+  }
+  for (const node of document.querySelectorAll("[data-icon]")) node.prepend(icon(/** @type {any} */ (node).dataset.icon));
+  for (const link of document.querySelectorAll("[data-returns]")) carryOn(/** @type {HTMLAnchorElement} */ (link));
+  warnOfAddress();
+  try {
+    await run();
+  } catch (error) {
+    showProblem(error);
+  }
+}
+
+/** @param {string} text */
+export function setTitle(text) {
+  document.title = `${text} – ${root.dataset.site}`;
+}
+
+/**
+ * Says something above the content that is not the answer to what was just done.
+ * @param {"good" | "warn" | "info"} kind
+ * @param {...import("./dom.js").Child} content the last may be a button
+ */
+export function note(kind, ...content) {
+  const mark = icon(kind === "good" ? "done" : "problem");
+  byId("notes").append(el("div", { class: `note ${kind}`, role: "status" }, mark, el("p", {}, ...content)));
+}
+
+/** Goes to another address; what follows is not to be run any more. */
+export function leaveFor(/** @type {string} */ path) {
+  window.location.assign(path);
+  return new Promise(() => undefined);
+}
+
+/** @param {HTMLAnchorElement} link */
+function carryOn(link) {
+  link.href = withReturnPath(String(link.getAttribute("href")));
+}
+
+function rememberLanguage() {
+  const picker = /** @type {HTMLSelectElement | null} */ (document.getElementById("language"));
+  const url = new URL(window.location.href);
+  if (url.searchParams.get("lang") === language) remember("service_language", language);
+  picker?.addEventListener("change", () => {
+    remember("service_language", picker.value);
+    url.searchParams.delete("lang");
+    window.location.replace(url);
+  });
+}
+
+function offerThemes() {
+  const picker = /** @type {HTMLSelectElement | null} */ (document.getElementById("theme"));
+  if (!picker) return;
+  picker.value = cookie("service_theme") || "system";
+  picker.addEventListener("change", () => {
+    root.dataset.theme = picker.value;
+    remember("service_theme", picker.value);
+  });
+}
+
+/**
+ * Makes a button show and hide a password.
+ * @param {HTMLElement} button
+ * @param {HTMLInputElement} field
+ */
+export function reveal(button, field) {
+  const show = (/** @type {boolean} */ isShown) => {
+    field.type = isShown ? "text" : "password";
+    button.setAttribute("aria-pressed", String(isShown));
+    button.replaceChildren(icon(isShown ? "hidden" : "shown"));
+  };
+  show(false);
+  button.hidden = false;
+  button.addEventListener("click", () => show(field.type === "password"));
+  // A shown password must not be kept among what the browser suggests for texts.
+  field.form?.addEventListener("submit", () => show(false));
+  warnOfCapsLock(field);
+}
+
+/** @param {HTMLInputElement} field */
+function warnOfCapsLock(field) {
+  const hint = el("p", { class: "hint caps", hidden: true }, t("password.caps_lock"));
+  field.closest(".field")?.append(hint);
+  for (const type of /** @type {const} */ (["keydown", "keyup"])) {
+    field.addEventListener(type, (event) => (hint.hidden = !event.getModifierState?.("CapsLock")));
+  }
+  field.addEventListener("blur", () => (hint.hidden = true));
+}
+
+/** Cookies and passkeys of localhost are not those of 127.0.0.1. */
+function warnOfAddress() {
+  const { origin } = root.dataset;
+  const here = window.location;
+  if (!origin || origin === here.origin || !/^(127\.|\[::1\]|localhost$)/.test(here.hostname)) return;
+  const url = origin + here.pathname + here.search;
+  note("warn", ...rich("wrong_address", { link: el("a", { href: url }, origin) }));
+}

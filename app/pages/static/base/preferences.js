@@ -1,0 +1,20 @@
+// @ts-check
+// What an account prefers, for the documents of these pages: they know no account, but two cookies.
+
+import { call } from "./api.js";
+import { remember } from "./cookies.js";
+
+/** Remembers language and colours of the account that has just signed in; a failure changes nothing. */
+export async function adoptPreferences() {
+  const me = await call("get", "/auth/me", { query: { fields: "preferences" } }).catch(() => null);
+  const { language, theme_mode } = me?.preferences ?? {};
+  const offered = [...document.querySelectorAll("#language option")].map((one) => /** @type {HTMLOptionElement} */ (one).value);
+  const known = offered.find((one) => one === language) ?? offered.find((one) => primary(one) === primary(language));
+  if (known) remember("service_language", known);
+  if (theme_mode) remember("service_theme", theme_mode);
+}
+
+/** @param {string | null | undefined} tag */
+function primary(tag) {
+  return tag?.split("-")[0]?.toLowerCase();
+}

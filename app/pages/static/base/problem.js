@@ -1,0 +1,106 @@
+// @ts-check
+// The box above a form that says why something did not work, and what to do.
+
+import { Refusal } from "./api.js";
+import { byId, el, replace } from "./dom.js";
+import { explained } from "./errors.js";
+import { english, t } from "./i18n.js";
+import { icon } from "./icons.js";
+
+/** @type {ReturnType<typeof setInterval> | undefined} */
+let ticking;
+
+/**
+ * Shows why something failed, and moves the focus there.
+ * @param {unknown} error
+ * @param {{ own?: Record<string, string>, actions?: HTMLElement[] }} [how] `own` are keys of texts by
+ *   code, for what the page knows better; `actions` are buttons and links
+ */
+export function showProblem(error, { own = {}, actions = [] } = {}) {
+  const isLimit = error instanceof Refusal && error.status === 429 && error.retryAfter > 0;
+  if (isLimit && !(error.code in own)) return showWait(error.retryAfter);
+  const { text, isEnglish, hasDetails } = explained(error, own);
+  const details = hasDetails && error instanceof Refusal && detailsOf(error);
+  show("bad", [isEnglish ? english(text) : text], { actions, details });
+}
+
+/**
+ * Shows a text that is known already, in the same place.
+ * @param {string} text
+ * @param {{ kind?: "bad" | "warn" | "good", actions?: HTMLElement[], isQuiet?: boolean }} [how] a
+ *   quiet one is said, but leaves the focus where somebody may be typing
+ */
+export function showNotice(text, { kind = "bad", actions = [], isQuiet = false } = {}) {
+  show(kind, [text], { actions, isQuiet });
+}
+
+export function clearProblem() {
+  clearInterval(ticking);
+  const box = byId("problem");
+  box.hidden = true;
+  replace(box);
+}
+
+/**
+ * @param {string} kind
+ * @param {(string | Node)[]} text
+ * @param {{ actions?: HTMLElement[], details?: HTMLElement | false, isQuiet?: boolean }} [how]
+ */
+function show(kind, text, { actions = [], details = false, isQuiet = false } = {}) {
+  clearInterval(ticking);
+  const box = byId("problem");
+  box.className = `problem ${kind}`;
+  box.hidden = false;
+  replace(
+    box,
+    icon(kind === "good" ? "done" : "problem"),
+    el("div", {}, el("p", {}, ...text), actions.length > 0 && el("p", { class: "actions" }, ...actions), details),
+  );
+  if (!isQuiet) box.focus();
+}
+
+/**
+ * Counts down for the eye; said aloud are only beginning and end.
+ * @param {number} seconds
+ */
+function showWait(seconds) {
+  const ends = Date.now() + seconds * 1000;
+  const seen = el("span", { "aria-hidden": "true" });
+  show("warn", [seen, el("span", { class: "visually-hidden" }, waitText(seconds))]);
+  const tick = () => {
+    const left = Math.ceil((ends - Date.now()) / 1000);
+    if (left > 0) seen.textContent = waitText(left);
+    else show("good", [t("error.wait_over")], { isQuiet: true });
+  };
+  tick();
+  ticking = setInterval(tick, 1000);
+}
+
+/** @param {number} seconds */
+function waitText(seconds) {
+  const minutes = Math.floor(seconds / 60);
+  const rest = String(seconds % 60).padStart(2, "0");
+  const time = minutes > 0 ? `${minutes}:${rest}` : t("seconds", { count: seconds });
+  return t("error.rate_limited", { time });
+}
+
+/** @param {Refusal} refusal */
+function detailsOf({ code, status, requestId }) {
+  const at = new Date().toISOString();
+  const { origin = "" } = document.documentElement.dataset;
+  const here = window.location.origin;
+  const place = origin && origin !== here ? `${here} (${origin})` : here;
+  const lines = [code, status ? `HTTP ${status}` : "", at, place, requestId].filter(Boolean);
+  const copy = el("button", { type: "button", class: "link" }, t("copy"));
+  copy.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(lines.join("\n"));
+    copy.textContent = t("copied");
+  });
+  return el(
+    "details",
+    {},
+    el("summary", {}, t("details")),
+    el("ul", {}, ...lines.map((line) => el("li", {}, line))),
+    "clipboard" in navigator && copy,
+  );
+}

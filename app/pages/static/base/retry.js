@@ -1,0 +1,58 @@
+// @ts-check
+// Reads that go on until the service answers; a change is never repeated.
+
+import { Refusal } from "./api.js";
+import { el } from "./dom.js";
+import { t } from "./i18n.js";
+import { clearProblem, showProblem } from "./problem.js";
+
+const LONGEST_SECONDS = 30;
+
+/**
+ * Asks again after 1, 2, 4 … 30 s while there is no answer. `waiting` is called each time with the
+ * reason and with what ends the wait.
+ * @template T
+ * @param {() => Promise<T>} ask
+ * @param {(error: Refusal, again: () => void) => void} [waiting]
+ * @returns {Promise<T>}
+ * @throws {Refusal} if the answer is a refusal
+ */
+export async function untilAnswered(ask, waiting = () => undefined) {
+  for (let seconds = 1; ; seconds = Math.min(2 * seconds, LONGEST_SECONDS)) {
+    try {
+      return await ask();
+    } catch (error) {
+      const isPassing = error instanceof Refusal && (error.isPassing || error.status === 429);
+      if (!isPassing) throw error;
+      const pause = Math.max(seconds, error.retryAfter) * 1000;
+      await new Promise((done) => {
+        const timer = setTimeout(done, pause, undefined);
+        waiting(error, () => {
+          clearTimeout(timer);
+          done(undefined);
+        });
+      });
+    }
+  }
+}
+
+/**
+ * The same for what the page cannot do without: says what is the matter, and offers to ask at once.
+ * @template T
+ * @param {() => Promise<T>} ask
+ * @returns {Promise<T>}
+ * @throws {Refusal}
+ */
+export async function load(ask) {
+  let again = () => undefined;
+  let isShown = false;
+  const answer = await untilAnswered(ask, (error, next) => {
+    again = /** @type {() => undefined} */ (next);
+    if (isShown) return;
+    isShown = true;
+    const button = el("button", { type: "button", class: "secondary small", click: () => again() }, t("retry"));
+    showProblem(error, { actions: [button] });
+  });
+  if (isShown) clearProblem();
+  return answer;
+}

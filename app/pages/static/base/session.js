@@ -1,0 +1,70 @@
+// @ts-check
+// Pages of signed-in accounts: who it is, and what happens when the session ends.
+
+import { call, logOut, Refusal } from "./api.js";
+import { csrfToken } from "./cookies.js";
+import { leaveFor } from "./page.js";
+import { signInPath } from "./return_path.js";
+
+/** @typedef {import("../../types").Data<"get", "/auth/me">} Me */
+
+const channel = new BroadcastChannel("gatehouse");
+const SIGNED_OUT = "signed-out";
+
+/**
+ * Returns who is signed in; leads everybody else to the page that is theirs, and does not return.
+ * @returns {Promise<Me>}
+ * @throws {Refusal}
+ */
+export async function signedIn() {
+  channel.addEventListener("message", ({ data }) => data === SIGNED_OUT && leaveFor("/login?signed_out=1"));
+  if (!csrfToken()) return /** @type {never} */ (await leaveFor(signInPath()));
+  const me = await orSignIn(call("get", "/auth/me"));
+  if (me.must_change_password && hasPasswords()) return /** @type {never} */ (await leaveFor("/force-password-change"));
+  return me;
+}
+
+/** Without them nobody can be made to change theirs. */
+function hasPasswords() {
+  return document.documentElement.dataset.noPasswords === undefined;
+}
+
+/**
+ * Returns who is signed in, or null.
+ * @returns {Promise<Me | null>}
+ * @throws {Refusal}
+ */
+export async function whoIsSignedIn() {
+  if (!csrfToken()) return null;
+  try {
+    return await call("get", "/auth/me");
+  } catch (error) {
+    if (error instanceof Refusal && (error.isSignedOut || error.status === 403)) return null;
+    throw error;
+  }
+}
+
+/**
+ * Waits for an answer; where the session is over, goes to the sign-in page and back here.
+ * @template T
+ * @param {Promise<T>} answer
+ * @returns {Promise<T>}
+ */
+export async function orSignIn(answer) {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    if (error.isSignedOut) return /** @type {never} */ (await leaveFor(signInPath()));
+    if (error.code === "auth.password_change_required") {
+      return /** @type {never} */ (await leaveFor("/force-password-change"));
+    }
+    throw error;
+  }
+}
+
+/** Ends the session in every tab. */
+export async function signOut() {
+  await logOut();
+  channel.postMessage(SIGNED_OUT);
+}

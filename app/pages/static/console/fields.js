@@ -1,0 +1,92 @@
+// @ts-check
+// Fields of forms that modules draw.
+
+import { el } from "../base/dom.js";
+import { t } from "../base/i18n.js";
+import { reveal } from "../base/page.js";
+
+/** @typedef {import("../base/dom.js").Child} Child */
+
+/**
+ * A field with its label; `control` gets the id `name` unless it has one.
+ * @param {string} label
+ * @param {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} control
+ * @param {{ hint?: Child, beside?: Child, box?: string }} [more] `beside` stands to the right of the
+ *   control, in a box of the class `box`
+ */
+export function field(label, control, { hint, beside, box: kind = "side-by-side" } = {}) {
+  if (!control.id) control.id = control.name;
+  const note = hint && el("p", { class: "hint", id: `${control.id}-hint` }, hint);
+  if (note) control.setAttribute("aria-describedby", note.id);
+  const box = beside ? el("div", { class: kind }, control, beside) : control;
+  return el("div", { class: "field" }, el("label", { for: control.id }, label), box, note);
+}
+
+/**
+ * @param {string} name
+ * @param {Record<string, unknown>} [attributes]
+ */
+export function textInput(name, attributes = {}) {
+  return el("input", { name, type: "text", autocomplete: "off", spellcheck: "false", ...attributes });
+}
+
+/**
+ * A field for a password, which can be shown.
+ * @param {string} name
+ * @param {string} label
+ * @param {"current-password" | "new-password"} autocomplete
+ * @param {Child} [hint]
+ */
+export function passwordField(name, label, autocomplete, hint) {
+  const control = el("input", { id: name, name, type: "password", autocomplete, required: true });
+  const show = el("button", { type: "button", class: "reveal", "aria-label": t("password.show") });
+  const box = field(label, control, { hint, beside: show, box: "with-button" });
+  reveal(show, control);
+  return box;
+}
+
+/**
+ * @param {string} name
+ * @param {[value: string, text: string][]} options
+ * @param {{ value?: string, [attribute: string]: unknown }} [attributes]
+ */
+export function select(name, options, { value, ...attributes } = {}) {
+  const items = options.map(([one, text]) => el("option", { value: one, selected: one === value }, text));
+  return el("select", { name, autocomplete: "off", ...attributes }, ...items);
+}
+
+/**
+ * A box to tick, with its label behind it. As a `switch` it is on or off at once.
+ * @param {string} name
+ * @param {string} label
+ * @param {{ checked?: boolean, isSwitch?: boolean, hint?: Child, [attribute: string]: unknown }} [how]
+ */
+export function checkbox(name, label, { checked = false, isSwitch = false, hint, ...attributes } = {}) {
+  const hintId = `${name}-hint`;
+  const role = isSwitch ? { role: "switch", class: "switch" } : {};
+  const control = el("input", { id: name, name, type: "checkbox", checked, ...role, "aria-describedby": hint && hintId, ...attributes });
+  return el(
+    "div",
+    { class: "field tick" },
+    control,
+    el("label", { for: control.id }, label),
+    hint && el("p", { class: "hint", id: hintId }, hint),
+  );
+}
+
+/**
+ * @param {string} text
+ * @param {Record<string, unknown>} [attributes]
+ */
+export function button(text, attributes = {}) {
+  return el("button", { type: "button", class: "secondary", ...attributes }, text);
+}
+
+/**
+ * The last line of a form.
+ * @param {string} text of the button that sends it
+ * @param {...Child} others
+ */
+export function submitLine(text, ...others) {
+  return el("div", { class: "form-actions" }, el("button", { type: "submit", class: "primary" }, text), ...others);
+}

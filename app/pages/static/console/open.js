@@ -1,0 +1,73 @@
+// @ts-check
+// What stands around every page of a signed-in account: who it is, navigation, sign-out.
+
+import { byId, el, replace } from "../base/dom.js";
+import { useZone } from "../base/format.js";
+import { act } from "../base/form.js";
+import { t } from "../base/i18n.js";
+import { leaveFor, start } from "../base/page.js";
+import { load } from "../base/retry.js";
+import { signedIn, signOut } from "../base/session.js";
+import { avatar } from "./avatar.js";
+
+/** @typedef {import("../base/session.js").Me} Me */
+
+/**
+ * Prepares the page and runs it for who is signed in; below /admin only for administrators.
+ * @param {(me: Me) => void | Promise<void>} run
+ */
+export function open(run) {
+  start(async () => {
+    offerMenus();
+    const me = await load(signedIn);
+    useZone(me.preferences?.display_time_zone);
+    showWho(me);
+    if (byId("main").dataset.section === "admin" && me.role !== "admin") refuse();
+    else await run(me);
+  });
+}
+
+async function leave() {
+  await signOut();
+  await leaveFor("/login?signed_out=1");
+}
+
+/**
+ * Shows whose page it is; called again when name or picture have changed.
+ * @param {Me} me
+ */
+export function showWho(me) {
+  const name = me.profile?.display_name || me.username;
+  replace(byId("me"), avatar(name, me.profile?.avatar.url_512), el("span", {}, name));
+  replace(byId("who"), el("strong", {}, name), el("span", {}, me.email));
+  const admin = document.getElementById("to-admin");
+  if (admin) admin.hidden = me.role !== "admin";
+}
+
+/** Makes navigation and sign-out work. */
+export function offerMenus() {
+  const button = byId("sign-out");
+  button.addEventListener("click", () => act(button, t("sign_out.busy"), leave));
+  const toggle = byId("nav-toggle");
+  toggle.addEventListener("click", () => {
+    toggle.setAttribute("aria-expanded", String(toggle.getAttribute("aria-expanded") !== "true"));
+  });
+  const menu = /** @type {HTMLDetailsElement} */ (byId("account-menu"));
+  document.addEventListener("click", ({ target }) => {
+    if (!menu.contains(/** @type {Node} */ (target))) menu.open = false;
+  });
+  menu.addEventListener("keydown", ({ key }) => {
+    if (key !== "Escape") return;
+    menu.open = false;
+    menu.querySelector("summary")?.focus();
+  });
+}
+
+/** The page guards nothing: the API refuses, and this says so before it has to. */
+function refuse() {
+  byId("page-actions").remove();
+  const home = el("a", { class: "button primary", href: "/settings/profile" }, t("missing.home"));
+  const main = byId("main");
+  const box = el("div", { class: "note warn", role: "alert" }, el("p", {}, t("error.auth.admin_required")));
+  main.replaceChildren(/** @type {Node} */ (main.querySelector(".page-head")), box, el("p", {}, home));
+}

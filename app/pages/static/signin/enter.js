@@ -1,0 +1,31 @@
+// @ts-check
+// Signs in to an account that has just been made, with what was typed for it.
+
+import { call, Refusal } from "../base/api.js";
+import { csrfToken } from "../base/cookies.js";
+import { language, t } from "../base/i18n.js";
+import { leaveFor } from "../base/page.js";
+import { showNotice } from "../base/problem.js";
+import { afterSignIn, withReturnPath } from "../base/return_path.js";
+
+/**
+ * @param {string} identifier
+ * @param {string} password
+ * @param {{ outcome: string, to?: string }} how `outcome` is told by the sign-in page, where this
+ *   leads if the account is there but the sign-in does not succeed
+ */
+export async function enter(identifier, password, { outcome, to = afterSignIn() }) {
+  try {
+    await call("post", "/auth/login", { body: { identifier, password } });
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== "auth.pending_activation") {
+      return leaveFor(withReturnPath(`/login?${outcome}=1`));
+    }
+    const { pendingActivation } = await import("./pending.js");
+    return pendingActivation(identifier);
+  }
+  if (!csrfToken()) return showNotice(t("error.no_cookies"));
+  // The language of this page, so that other devices show it, too.
+  await call("patch", "/auth/preferences", { body: { language } }).catch(() => undefined);
+  return leaveFor(to);
+}

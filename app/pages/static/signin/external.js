@@ -1,0 +1,119 @@
+// @ts-check
+// Sign-in by other services: their buttons, and what is asked when an identity is new here.
+
+import { call } from "../base/api.js";
+import { el } from "../base/dom.js";
+import { busy, handle } from "../base/form.js";
+import { t } from "../base/i18n.js";
+import { leaveFor } from "../base/page.js";
+import { clearProblem, showProblem } from "../base/problem.js";
+import { afterSignIn } from "../base/return_path.js";
+import { stop } from "../base/webauthn.js";
+import { show, tabs } from "./stage.js";
+
+/** @typedef {import("../../types").Data<"get", "/auth/external-auth/providers">[number]} Provider */
+
+/** @param {Provider[]} providers */
+export function providerButtons(providers) {
+  return providers.map((provider) => {
+    const button = el("button", { type: "button", class: "secondary with-icon" }, mark(provider), t("login.with", { name: provider.display_name }));
+    button.addEventListener("click", () => begin(button, provider));
+    return button;
+  });
+}
+
+/**
+ * A drawing from this site, or a letter: no picture is loaded from elsewhere.
+ * @param {Provider} provider
+ */
+function mark({ icon_url, display_name }) {
+  if (icon_url && /^\/(?![/\\])/.test(icon_url)) return el("img", { src: icon_url, alt: "", width: 20, height: 20 });
+  return el("span", { class: "letter", "aria-hidden": "true" }, [...display_name][0]?.toUpperCase() ?? "");
+}
+
+/**
+ * @param {HTMLElement} button
+ * @param {Provider} provider
+ */
+async function begin(button, { kind, key }) {
+  stop();
+  const finish = busy(button, t("login.leaving"));
+  try {
+    const options = { path: { kind, provider: key }, body: { return_path: afterSignIn() } };
+    const { authorization_url } = await call("post", "/auth/external-auth/{kind}/{provider}/start", options);
+    await leaveFor(authorization_url);
+  } catch (error) {
+    finish();
+    showProblem(error);
+  }
+}
+
+/**
+ * @param {string} flow_token
+ * @param {(step: import("../../types").Data<"post", "/auth/external-auth/password-link">) => Promise<unknown>} goOn
+ */
+export function unknownIdentity(flow_token, goOn) {
+  const ways = { known: linkForm(flow_token, goOn), other: mailForm(flow_token) };
+  const choose = (/** @type {keyof typeof ways} */ chosen) => {
+    clearProblem();
+    ways.known.hidden = chosen !== "known";
+    ways.other.hidden = chosen !== "other";
+  };
+  choose("known");
+  const choice = tabs(t("unknown.choice"), [["known", t("unknown.have_account")], ["other", t("unknown.new_account")]], choose);
+  show(t("unknown.title"), [el("p", { class: "lead" }, t("unknown.lead")), choice, ways.known, ways.other]);
+}
+
+/**
+ * @param {string} flow_token
+ * @param {(step: import("../../types").Data<"post", "/auth/external-auth/password-link">) => Promise<unknown>} goOn
+ */
+function linkForm(flow_token, goOn) {
+  const form = el(
+    "form",
+    { method: "post", novalidate: true },
+    field("identifier", t("login.identifier"), "text", "username"),
+    field("password", t("login.password"), "password", "current-password"),
+    el("button", { type: "submit", class: "primary" }, t("unknown.link")),
+  );
+  handle(form, {
+    busy: t("login.busy"),
+    own: { "auth.credentials_failed": "login.wrong" },
+    async submit({ identifier = "", password = "" }) {
+      const body = { flow_token, identifier, password };
+      await goOn(await call("post", "/auth/external-auth/password-link", { body }));
+    },
+  });
+  return form;
+}
+
+/** @param {string} flow_token */
+function mailForm(flow_token) {
+  const form = el(
+    "form",
+    { method: "post", novalidate: true },
+    field("email", t("field.email"), "email", "email"),
+    el("p", { class: "hint" }, t("unknown.mail_hint")),
+    el("button", { type: "submit", class: "primary" }, t("unknown.mail")),
+  );
+  handle(form, {
+    busy: t("pending.sending"),
+    fields: { "auth.email_blocked": "email", "auth.email_not_allowlisted": "email" },
+    async submit({ email = "" }) {
+      await call("post", "/auth/external-auth/email-verification/start", { body: { flow_token, email } });
+      show(t("unknown.sent_title"), [el("p", { class: "lead" }, t("unknown.sent", { email }))], { emblem: "mail" });
+    },
+  });
+  return form;
+}
+
+/**
+ * @param {string} name
+ * @param {string} label
+ * @param {string} type
+ * @param {string} autocomplete
+ */
+function field(name, label, type, autocomplete) {
+  const input = el("input", { id: name, name, type, autocomplete, required: true, autocapitalize: "none", spellcheck: "false" });
+  return el("div", { class: "field" }, el("label", { for: name }, label), input);
+}

@@ -1,0 +1,199 @@
+// @ts-check
+// Signing in: by password, passkey or provider, and whatever comes in between.
+
+import { call, Refusal } from "../base/api.js";
+import { csrfToken } from "../base/cookies.js";
+import { byId, el, replace } from "../base/dom.js";
+import { busy, handle } from "../base/form.js";
+import { t } from "../base/i18n.js";
+import { leaveFor, note, start } from "../base/page.js";
+import { clearProblem, showNotice, showProblem } from "../base/problem.js";
+import { afterSignIn, withReturnPath } from "../base/return_path.js";
+import { untilAnswered } from "../base/retry.js";
+import { whoIsSignedIn } from "../base/session.js";
+import * as webauthn from "../base/webauthn.js";
+import { offerInField } from "./passkey_autofill.js";
+
+/** @typedef {import("../../types").Schemas["MfaRequiredData"]} MfaRequired */
+/** @typedef {import("../../types").Data<"post", "/auth/login"> | import("../../types").Data<"post", "/auth/passkeys/login/finish">} Step */
+
+const SWITCHED_OFF = /_login_disabled$/;
+const OF_PASSKEYS = { "auth.credentials_failed": "passkey.refused", "auth.token_invalid": "passkey.too_late" };
+
+const address = new URLSearchParams(window.location.search);
+
+/** Takes a flow out of the address before anything else is loaded. */
+function takeFlow() {
+  const flow = address.get("flow") ?? "";
+  if (flow) {
+    const url = new URL(window.location.href);
+    for (const name of ["flow", "expires_in", "methods"]) url.searchParams.delete(name);
+    window.history.replaceState(null, "", url);
+  }
+  return flow;
+}
+
+const flow = takeFlow();
+
+/**
+ * Goes on after any sign-in.
+ * @param {Step} step
+ */
+async function goOn(step) {
+  if (step.status === "mfa_required") return showSecondFactor(/** @type {MfaRequired} */ (step));
+  if (!csrfToken()) return showNotice(t("error.no_cookies"));
+  if (step.status === "password_change_required") return leaveFor(withReturnPath("/force-password-change"));
+  const { adoptPreferences } = await import("../base/preferences.js");
+  await adoptPreferences();
+  return leaveFor(afterSignIn());
+}
+
+/** @param {Pick<MfaRequired, "flow_token" | "expires_in" | "methods">} challenge */
+async function showSecondFactor(challenge) {
+  webauthn.stop();
+  clearProblem();
+  const { secondFactor } = await import("./second_factor.js");
+  secondFactor(challenge, goOn);
+}
+
+function passwordForm() {
+  const form = /** @type {HTMLFormElement | null} */ (document.getElementById("password-form"));
+  if (!form) return;
+  handle(form, {
+    busy: t("login.busy"),
+    own: { "auth.credentials_failed": "login.wrong" },
+    async submit({ identifier = "", password = "" }) {
+      webauthn.stop();
+      await goOn(await call("post", "/auth/login", { body: { identifier, password } }));
+    },
+    actions: ({ code }) => (SWITCHED_OFF.test(code) ? [loadAgain()] : []),
+    taken(refusal) {
+      offerAutofill();
+      if (refusal.code !== "auth.pending_activation") return false;
+      showPending(/** @type {HTMLInputElement} */ (form.elements.namedItem("identifier")).value);
+      return true;
+    },
+  });
+  carryAddress(form);
+}
+
+/** The document shows ways that are not there any more. */
+function loadAgain() {
+  return el("button", { type: "button", class: "link", click: () => window.location.reload() }, t("login.reload"));
+}
+
+/** What was typed here is not to be typed again where the links lead. */
+function carryAddress(/** @type {HTMLFormElement} */ form) {
+  const field = /** @type {HTMLInputElement} */ (form.elements.namedItem("identifier"));
+  for (const link of document.querySelectorAll("[data-carries]")) {
+    link.addEventListener("click", () => window.sessionStorage.setItem("identifier", field.value.trim()));
+  }
+}
+
+async function showPending(/** @type {string} */ identifier) {
+  webauthn.stop();
+  const { pendingActivation } = await import("./pending.js");
+  pendingActivation(identifier);
+}
+
+function passkeyButton() {
+  const button = document.getElementById("passkey");
+  if (!button) return;
+  if (!webauthn.isPossible()) {
+    button.hidden = true;
+    showOr(false);
+    return;
+  }
+  button.addEventListener("click", async () => {
+    if (button.getAttribute("aria-disabled")) return;
+    clearProblem();
+    const finish = busy(button, t("login.passkey_busy"));
+    try {
+      await signInByPasskey(await call("post", "/auth/passkeys/login/start", { body: {} }));
+    } catch (error) {
+      showPasskeyProblem(error);
+      offerAutofill();
+    } finally {
+      finish();
+    }
+  });
+}
+
+/**
+ * @param {import("../../types").Data<"post", "/auth/passkeys/login/start">} started
+ * @param {CredentialMediationRequirement} [mediation]
+ */
+async function signInByPasskey({ flow_id, public_key }, mediation) {
+  const options = /** @type {any} */ (public_key).publicKey;
+  const credential = await webauthn.usePasskey(options, mediation);
+  try {
+    await goOn(await call("post", "/auth/passkeys/login/finish", { body: { flow_id, credential } }));
+  } catch (error) {
+    if (/** @type {any} */ (error).code === "auth.credentials_failed") await webauthn.forget(options.rpId, credential.id);
+    throw error;
+  }
+}
+
+/** @param {unknown} error */
+function showPasskeyProblem(error) {
+  if (error instanceof webauthn.NoPasskey) {
+    if (!error.isSilent) showNotice(t(`passkey.${error.reason}`));
+    return;
+  }
+  const actions = error instanceof Refusal && SWITCHED_OFF.test(error.code) ? [loadAgain()] : [];
+  showProblem(error, { own: OF_PASSKEYS, actions });
+}
+
+/** What stands between the password and the other ways. */
+function showOr(/** @type {boolean} */ isShown) {
+  const or = document.getElementById("or");
+  if (or) or.hidden = !isShown;
+}
+
+function offerAutofill() {
+  const field = document.getElementById("identifier");
+  const hasSite = Boolean(document.documentElement.dataset.origin); // to which passkeys belong
+  if (field && hasSite && document.getElementById("passkey")) offerInField(signInByPasskey, showPasskeyProblem);
+}
+
+async function offerProviders() {
+  const providers = await call("get", "/auth/external-auth/providers");
+  if (!providers.length) return 0;
+  showOr(true);
+  const { providerButtons } = await import("./external.js");
+  replace(byId("providers"), providerButtons(providers));
+  return providers.length;
+}
+
+/** Asks what the document cannot know: how far the set-up is, and who the providers are. */
+async function completeForm() {
+  const [state, providerCount] = await Promise.all([
+    untilAnswered(() => call("post", "/auth/check")),
+    untilAnswered(offerProviders),
+  ]);
+  if (state.setup_state === "needs_admin") return leaveFor("/setup");
+  if (state.setup_state === "needs_storage") note("warn", t("login.needs_storage"));
+  const hasPasskeys = state.passkey_login_enabled && webauthn.isPossible();
+  if (!state.password_login_enabled && !hasPasskeys && !providerCount) showNotice(t("login.nothing_offered"), { kind: "warn" });
+  return undefined;
+}
+
+start(async () => {
+  const isSecondStep = address.get("mfa") === "required" && flow;
+  if (isSecondStep) {
+    const methods = (address.get("methods") || "totp,recovery_code").split(",");
+    const expires_in = Number(address.get("expires_in")) || 300;
+    return showSecondFactor({ flow_token: flow, expires_in, methods: /** @type {any} */ (methods) });
+  }
+  if (window.location.search) (await import("./outcomes.js")).showOutcome(address);
+  if (address.get("external_auth") === "email_required" && flow) {
+    const { unknownIdentity } = await import("./external.js");
+    return unknownIdentity(flow, goOn);
+  }
+  passwordForm();
+  passkeyButton();
+  const me = await untilAnswered(whoIsSignedIn);
+  if (me) return (await import("./signed_in.js")).showSignedIn(me);
+  offerAutofill();
+  return completeForm();
+});

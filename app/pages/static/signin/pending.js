@@ -1,0 +1,47 @@
+// @ts-check
+// The password is right, but the account waits for an answer to its mail.
+
+import { call } from "../base/api.js";
+import { el } from "../base/dom.js";
+import { busy, handle } from "../base/form.js";
+import { t } from "../base/i18n.js";
+import { showNotice, showProblem } from "../base/problem.js";
+import { show } from "./stage.js";
+
+/** A link was too old or used: asks whose account is to get another one. */
+export function askForMail() {
+  const field = el("input", { id: "identifier", name: "identifier", type: "text", autocomplete: "username", required: true, autocapitalize: "none", spellcheck: "false" });
+  const form = el(
+    "form",
+    { method: "post", novalidate: true },
+    el("div", { class: "field" }, el("label", { for: "identifier" }, t("login.identifier")), field),
+    el("button", { type: "submit", class: "primary" }, t("pending.new")),
+  );
+  handle(form, {
+    busy: t("pending.sending"),
+    async submit({ identifier = "" }) {
+      await call("post", "/auth/register/resend", { body: { identifier } });
+      showNotice(t("pending.sent"), { kind: "good" });
+    },
+  });
+  const back = el("button", { type: "button", class: "link", click: () => window.location.replace("/login") }, t("pending.back"));
+  show(t("pending.new_title"), [el("p", { class: "lead" }, t("pending.new_lead")), form, back], { focus: field });
+}
+
+/** @param {string} identifier */
+export function pendingActivation(identifier) {
+  const again = el("button", { type: "button", class: "primary" }, t("pending.resend"));
+  again.addEventListener("click", async () => {
+    const finish = busy(again, t("pending.sending"));
+    try {
+      await call("post", "/auth/register/resend", { body: { identifier } });
+      showNotice(t("pending.sent"), { kind: "good" });
+    } catch (error) {
+      showProblem(error);
+    } finally {
+      finish();
+    }
+  });
+  const other = el("button", { type: "button", class: "link", click: () => window.location.reload() }, t("pending.other_account"));
+  show(t("pending.title"), [el("p", { class: "lead" }, t("pending.lead")), again, other], { emblem: "mail" });
+}

@@ -1,0 +1,34 @@
+"""The texts of the pages by language, from the catalogues that the modules read, too."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "static" / "i18n"
+# The parts of a catalogue that each family of pages has.
+PARTS = {
+    "signin": ("base", "signin"),
+    "account": ("base", "console", "account"),
+    "admin": ("base", "console", "admin"),
+}
+
+
+class Catalogue:
+    """The texts of one language, in parts: those of all pages, and those of some."""
+
+    def __init__(self, parts: Mapping[str, Mapping[str, str]]) -> None:
+        self._parts = parts
+
+    def of(self, family: str) -> dict[str, str]:
+        """Return the texts that pages of a family have."""
+        return {key: text for part in PARTS[family] for key, text in self._parts[part].items()}
+
+
+@cache
+def catalogues() -> dict[str, Catalogue]:
+    """Return the catalogue of every language."""
+    return {
+        file.stem: Catalogue(json.loads(file.read_text("utf-8")))
+        for file in sorted(FOLDER.glob("*.json"))
+    }

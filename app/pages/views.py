@@ -1,0 +1,240 @@
+"""The pages' addresses: documents, and the files they consist of.
+
+They are no part of the API: other methods than GET and HEAD do nothing, and while the pages are
+switched off, their addresses are as unknown as any other.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache, partial
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import gevent
+from flask import Blueprint, Response, current_app, request
+from flask.sansio.app import App
+from flask.sansio.blueprints import BlueprintSetupState
+from werkzeug.datastructures import Accept, LanguageAccept
+from werkzeug.exceptions import MethodNotAllowed
+from werkzeug.http import parse_accept_header
+from werkzeug.routing import Rule
+
+from app.pages import shells
+from app.pages.content import Content
+from app.pages.files import all_files
+from app.pages.registry import FOLDERS, MISSING, PAGES, Page
+from app.settings import page_keys
+from app.web.errors import EndpointNotFound
+from app.web.runtime import runtime
+
+bp = Blueprint("pages", __name__)
+
+LANGUAGE_COOKIE = "service_language"
+THEME_COOKIE = "service_theme"
+YEAR_SECONDS = 365 * 24 * 60 * 60
+IMMUTABLE = f"public, max-age={YEAR_SECONDS}, immutable"
+REVALIDATED = "no-cache"
+# There are few of each, and they come with every request.
+KEPT_ANSWERS = 256
+LOOKS = "gatehouse_looks"
+READING = ("GET", "HEAD")
+# Of a query as it was sent, these stay as they are (RFC 3986, section 3.4).
+QUERY_CHARACTERS = "%/?:@!$&'()*+,;="
+DROPPED_BODY_BYTES, DROPPING_SECONDS = 64 * 1024, 5
+
+PERMISSIONS = (
+    "publickey-credentials-get=(self), publickey-credentials-create=(self), "
+    "clipboard-write=(self), camera=(), geolocation=(), microphone=()"
+)
+OWN_ORIGIN = ("Cross-Origin-Resource-Policy", "same-origin")
+OF_DOCUMENTS = (
+    OWN_ORIGIN,
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Permissions-Policy", PERMISSIONS),
+    ("Referrer-Policy", "no-referrer"),
+    ("X-Frame-Options", "DENY"),
+    ("Cache-Control", "no-cache"),
+    ("Vary", "Accept-Language, Cookie, Accept-Encoding"),
+)
+OF_FILES = (OWN_ORIGIN, ("Vary", "Accept-Encoding"))
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src {images}; "
+    "connect-src 'self'; font-src 'none'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+FRAMES = "; frame-src 'self'"
+OWN_IMAGES = "'self' data: blob:"
+
+View = Callable[..., Response]
+Headers = tuple[tuple[str, str], ...]
+
+
+@bp.record_once
+def install(state: BlueprintSetupState) -> None:
+    """Add the addresses, each for every method, and read the files."""
+    app = state.app
+    all_files()
+    _add(app, "/", "home", _home)
+    _add(app, "/pages/<version>/<path:name>", "file", _file)
+    _add(app, "/pages/theme.css", "theme", _theme)
+    for page in PAGES:
+        _add(app, page.path, page.path, partial(_document, page))
+    for section, folder in FOLDERS.items():
+        first = next(page for page in PAGES if page.section == section)
+        _add(app, folder, f"{section}_home", partial(_first, first))
+        _add(app, f"{folder}/<path:name>", f"{section}_missing", partial(_missing, section))
+
+
+def _add(app: App, path: str, name: str, view: View) -> None:
+    """Add an address whatever the method: Flask's own would tell that it exists."""
+    app.url_map.add(Rule(path, endpoint=f"{bp.name}.{name}"))
+    app.view_functions[f"{bp.name}.{name}"] = partial(_guarded, view)
+
+
+def _guarded(view: View, **arguments: Any) -> Response:
+    """Call a view.
+
+    Raises: EndpointNotFound, while there are no pages.
+    """
+    if not _sections():
+        raise EndpointNotFound
+    return view(**arguments)
+
+
+def _home() -> Response:
+    _require_reading()
+    return _led_to(runtime().settings.get(page_keys.PAGES_HOME_PATH))
+
+
+def _first(page: Page) -> Response:
+    _require(page.section)
+    _require_reading()
+    return _led_to(page.path)
+
+
+def _document(page: Page, **_arguments: str) -> Response:
+    _require(page.section)
+    if request.method == "POST":
+        return _back_to_page()
+    _require_reading("POST")
+    return _drawn(page)
+
+
+def _missing(section: str, **_arguments: str) -> Response:
+    _require(section)
+    _require_reading()
+    return _drawn(MISSING[section], HTTPStatus.NOT_FOUND)
+
+
+def _file(version: str, name: str) -> Response:
+    """Send a file; a document of another version, as during an update, gets the current one."""
+    files = all_files()
+    if name not in files.contents:
+        raise EndpointNotFound
+    caching = IMMUTABLE if version == files.version else REVALIDATED
+    _require_reading()
+    return _sent(files.contents[name], (*OF_FILES, ("Cache-Control", caching)))
+
+
+def _theme() -> Response:
+    accent = runtime().settings.get(page_keys.PAGES_ACCENT_COLOR)
+    version, content = shells.theme_sheet(accent)
+    caching = IMMUTABLE if request.args.get("v") == version else REVALIDATED
+    _require_reading()
+    return _sent(content, (*OF_FILES, ("Cache-Control", caching)))
+
+
+def _sections() -> tuple[str, ...]:
+    return runtime().settings.get(page_keys.PAGES_SECTIONS)
+
+
+def _require(section: str) -> None:
+    """Refuse a page of a section that is switched off.
+
+    Raises: EndpointNotFound.
+    """
+    if section not in _sections():
+        raise EndpointNotFound
+
+
+def _require_reading(*others: str) -> None:
+    """Refuse a method that does nothing here.
+
+    Raises: MethodNotAllowed.
+    """
+    if request.method not in READING:
+        raise MethodNotAllowed([*READING, *others])
+
+
+def _back_to_page() -> Response:
+    """Lead a form that was sent before its script ran back to the page; nothing of it is kept."""
+    with suppress(Exception), gevent.Timeout(DROPPING_SECONDS, TimeoutError):
+        request.stream.read(DROPPED_BODY_BYTES)
+    path, query = quote(request.path), quote(request.query_string, safe=QUERY_CHARACTERS)
+    return _led_to(f"{path}?{query}" if query else path, HTTPStatus.SEE_OTHER)
+
+
+def _led_to(path: str, status: HTTPStatus = HTTPStatus.FOUND) -> Response:
+    response = Response(status=status, headers={"Location": path})
+    response.headers["Cache-Control"] = "no-store"
+    response.headers["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+def _drawn(page: Page, status: HTTPStatus = HTTPStatus.OK) -> Response:
+    look = _looks().current()
+    content = shells.document(page, look, _language(look), _chosen_theme(look))
+    images = " ".join((OWN_IMAGES, *look.image_origins))
+    policy = POLICY.format(images=images) + (FRAMES if page.has_frames else "")
+    return _sent(content, (*OF_DOCUMENTS, ("Content-Security-Policy", policy)), status)
+
+
+def _looks() -> shells.Looks:
+    """Return the looks of this application."""
+    found: shells.Looks | None = current_app.extensions.get(LOOKS)
+    if found is None:
+        found = current_app.extensions[LOOKS] = shells.Looks(runtime())
+    return found
+
+
+def _sent(content: Content, headers: Headers, status: HTTPStatus = HTTPStatus.OK) -> Response:
+    """Return content, compressed if the browser takes that; 304 if it has this version."""
+    zipped = content.zipped
+    is_zipped = zipped is not None and _takes_gzip(request.headers.get("Accept-Encoding", ""))
+    chosen = zipped if zipped is not None and is_zipped else content.plain
+    all_headers = [*headers, ("ETag", f'"{chosen.etag}"')]
+    # Conditions are about what would succeed (RFC 9110, section 13.2.1).
+    if status == HTTPStatus.OK and request.if_none_match.contains_weak(chosen.etag):
+        return Response(status=HTTPStatus.NOT_MODIFIED, headers=all_headers)
+    if is_zipped:
+        all_headers.append(("Content-Encoding", "gzip"))
+    return Response(chosen.body, status, all_headers, content_type=content.media_type)
+
+
+@lru_cache(KEPT_ANSWERS)
+def _takes_gzip(accept_encoding: str) -> bool:
+    return parse_accept_header(accept_encoding, Accept)["gzip"] > 0
+
+
+def _language(look: shells.Look) -> str:
+    for wanted in (request.args.get("lang"), request.cookies.get(LANGUAGE_COOKIE)):
+        if wanted in look.languages:
+            return wanted
+    return _preferred(request.headers.get("Accept-Language", ""), look.languages)
+
+
+@lru_cache(KEPT_ANSWERS)
+def _preferred(accept_language: str, languages: tuple[str, ...]) -> str:
+    # Werkzeug's own choice prefers a later language that fits exactly to an earlier dialect.
+    for tag in parse_accept_header(accept_language, LanguageAccept).values():
+        for language in languages:
+            if tag.lower().partition("-")[0] == language.partition("-")[0]:
+                return language
+    return languages[0]
+
+
+def _chosen_theme(look: shells.Look) -> str:
+    wanted = request.cookies.get(THEME_COOKIE, "")
+    is_free = look.theme == "system" and wanted in page_keys.THEMES
+    return wanted if is_free else look.theme

@@ -1,0 +1,33 @@
+"""/teams: those of the caller. Only administrators and commands change teams here."""
+
+from flask import Blueprint
+
+from app.core.access import Principal
+from app.teams import queries
+from app.teams.models import OwnTeam
+from app.teams.schemas import OwnTeamItem, OwnTeamsSchema
+from app.web.guards import login_required
+from app.web.operation import answers
+from app.web.request import query_args
+from app.web.runtime import runtime
+
+bp = Blueprint("teams", __name__, url_prefix="/api/v1/teams")
+
+
+@bp.get("")
+@login_required()
+@query_args(OwnTeamsSchema)
+@answers(OwnTeamItem(many=True), name="listTeams")
+def list_teams(
+    principal: Principal, archived: bool, keyword: str | None, limit: int, offset: int
+) -> list[OwnTeam]:
+    """List the teams that the account is a member of: the archived ones, or the others."""
+    with runtime().reading() as session:
+        return queries.list_own(
+            session,
+            principal.user_id,
+            archived=archived,
+            keyword=keyword,
+            limit=limit,
+            offset=offset,
+        )

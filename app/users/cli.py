@@ -1,0 +1,20 @@
+"""What commands of several areas take: an account."""
+
+import click
+
+from app.users import queries
+from app.users.models import User
+from app.web.cli import FAILURES, runtime_of
+
+MAX_OFFERED = 1000
+
+
+def complete_user(context: click.Context, _: click.Parameter, typed: str) -> list[str]:
+    """Return the usernames that begin as typed; none while the database does not answer."""
+    try:
+        with runtime_of(context).reading() as session:
+            begins = User.username_key.startswith(typed.lower(), autoescape=True)
+            found = queries.list_matching(session, MAX_OFFERED, begins)
+    except FAILURES:
+        return []
+    return [account.username for account in found]

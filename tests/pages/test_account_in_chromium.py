@@ -1,0 +1,338 @@
+"""The account console: each section changes what the API then says."""
+
+import json
+import re
+import zipfile
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from playwright.sync_api import Locator, Page, expect
+
+from app.sessions.models import LoginSession
+from app.users.models import User
+from tests.support import factories
+from tests.support.authenticator import Authenticator
+from tests.support.browser import Complaints, needs_chromium
+from tests.support.images import encoded, quarters
+from tests.support.launcher import eventually
+from tests.support.mailbox import text_of
+from tests.support.pages import (
+    SMALL,
+    Site,
+    answered,
+    barriers,
+    fill,
+    is_signed_in,
+    open_as,
+    sign_in,
+    told,
+)
+from tests.support.virtual_authenticator import VirtualAuthenticator
+
+pytestmark = needs_chromium
+
+SECTIONS = ("profile", "security", "sessions", "connections", "preferences", "activity", "data")
+MARKUP = "<img src=x onerror=alert(1)>"
+
+
+def section(page: Page, name: str) -> Locator:
+    return page.get_by_role("region", name=name, exact=True)
+
+
+def let_time_pass(site: Site) -> None:
+    """Make every sign-in an hour older."""
+    long_ago = site.rt.clock.now() - timedelta(hours=1)
+    with site.rt.transaction() as session:
+        session.execute(sa.update(LoginSession).values(confirmed_at=long_ago))
+
+
+def toast(page: Page) -> Locator:
+    return page.locator(".toast")
+
+
+def test_every_section_can_be_used_by_everybody(page: Page, site: Site) -> None:
+    """On a small screen, in both colour schemes."""
+    open_as(page, site.ada, "/settings/profile")
+    page.set_viewport_size(SMALL)
+    for name in SECTIONS:
+        page.goto(f"/settings/{name}")
+        expect(page.locator("#content:not([aria-busy])")).to_be_visible()
+        page.wait_for_load_state("networkidle")
+        assert barriers(page) == [], name
+        assert page.evaluate("document.documentElement.scrollWidth") == SMALL["width"], name
+        page.emulate_media(color_scheme="dark" if name == "security" else "light")
+        if name == "security":
+            assert barriers(page) == []
+    page.get_by_role("button", name="Menu", exact=True).click()
+    page.get_by_role("link", name="Profile").click()
+    expect(page.get_by_role("heading", name="Profile", level=1)).to_be_visible()
+
+
+def test_the_link_of_a_new_address_leads_to_what_came_of_it(page: Page, site: Site) -> None:
+    bob = site.add("bob", verified=False)
+    page.goto("/login")
+    sign_in(page, bob)
+    is_signed_in(page, bob)
+    page.goto(
+        "/settings/security?contact_verification=email-changed&email=%3Cb%3Enew%40example.com"
+    )
+    expect(page.get_by_role("status")).to_have_text("Your address is now <b>new@example.com.")
+    expect(section(page, "E-mail address")).to_contain_text("bob@example.com")
+    expect(section(page, "E-mail address")).to_contain_text("not confirmed")
+
+
+def test_the_address_changes_when_its_mail_is_answered(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    site.add("bob")
+    open_as(page, site.ada, "/settings/security")
+    address = section(page, "E-mail address")
+    address.get_by_role("button", name="Change").click()
+    field = address.get_by_label("New address")
+    expect(field).to_be_focused()
+    field.fill("nowhere")
+    field.press("Enter")
+    expect(field).to_have_accessible_description(re.compile("not a complete address"))
+    field.fill("bob@example.com")
+    field.press("Enter")
+    expect(field).to_have_accessible_description(re.compile("There is an account"))
+    complaints.take_refusal(400)
+    field.fill("ada@new.example")
+    field.press("Enter")
+    expect(toast(page)).to_contain_text("Look into the mailbox of ada@new.example.")
+    expect(address).to_contain_text("Waits to be confirmed: ada@new.example")
+    page.goto(site.mailed())
+    page.wait_for_url("**/settings/security?*")
+    expect(address).to_contain_text("ada@new.example")
+    assert told(page, "/auth/me")["email"] == "ada@new.example"
+
+
+def test_the_password_is_changed(page: Page, site: Site, complaints: Complaints) -> None:
+    open_as(page, site.ada, "/settings/security")
+    form = section(page, "Password")
+    current = form.get_by_label("Current password", exact=True)
+    new = form.get_by_label("New password", exact=True)
+    current.fill("a wrong password")
+    new.fill("short")
+    new.press("Enter")
+    expect(new).to_have_accessible_description(re.compile("too short"))
+    new.fill("a new long password")
+    new.press("Enter")
+    expect(current).to_have_accessible_description("This is not your current password.")
+    complaints.take_refusal(401)
+    current.fill(site.ada.password)
+    current.press("Enter")
+    expect(toast(page)).to_contain_text("Your password is changed.")
+    expect(current).to_have_value("")
+    page.wait_for_load_state("networkidle")
+    page.context.clear_cookies()
+    page.goto("/login")
+    sign_in(page, site.ada, "a new long password")
+    is_signed_in(page, site.ada)
+
+
+def test_passkeys_are_added_renamed_and_deleted(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    device = VirtualAuthenticator(page)
+    open_as(page, site.ada, "/settings/security")
+    passkeys = section(page, "Passkeys")
+    passkeys.get_by_role("button", name="Add a passkey").click()
+    name = page.get_by_role("dialog").get_by_label("Name")
+    expect(name).to_have_value(re.compile("Linux|Mac|Windows"))
+    name.fill(MARKUP)
+    name.press("Enter")
+    expect(passkeys.get_by_role("rowheader")).to_contain_text(MARKUP)
+    assert len(device.passkeys) == 1
+    passkeys.get_by_role("button", name="Add a passkey").click()
+    name.press("Enter")
+    expect(page.get_by_role("dialog")).to_contain_text("already has a passkey of this account")
+    page.keyboard.press("Escape")
+    passkeys.get_by_role("button", name=f"Rename: {MARKUP}").click()
+    name.fill("My laptop")
+    name.press("Enter")
+    expect(passkeys.get_by_role("rowheader")).to_contain_text("My laptop")
+    # Long after the sign-in the owner is asked for, and a passkey is proof enough.
+    site.configure(auth_confirmation_max_age_secs=60)
+    let_time_pass(site)
+    passkeys.get_by_role("button", name="Delete: My laptop").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete passkey").click()
+    dialog = page.get_by_role("dialog", name="Confirm that it is you")
+    expect(dialog).to_contain_text("To delete a passkey")
+    complaints.take_refusal(412)
+    dialog.get_by_role("button", name="Use a passkey").click()
+    expect(passkeys).to_contain_text("No passkeys yet")
+    expect(passkeys.get_by_role("heading")).to_be_focused()
+
+
+def test_two_steps_are_set_up_and_turned_off(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    open_as(page, site.ada, "/settings/security")
+    steps = section(page, "Two-step sign-in")
+    steps.get_by_role("button", name="Set up").click()
+    dialog = page.get_by_role("dialog", name="Set up")
+    expect(dialog.get_by_role("img", name="QR code")).to_have_js_property("complete", True)
+    assert dialog.get_by_role("img").evaluate("(one) => one.naturalWidth") > 0
+    secret = dialog.locator("code").inner_text().replace(" ", "")
+    app = Authenticator(secret, site.rt.clock)
+    assert barriers(page) == []
+    code = dialog.get_by_label("Code from the app")
+    code.fill(app.wrong_code())
+    code.press("Enter")
+    expect(code).to_have_accessible_description(re.compile("not right"))
+    complaints.take_refusal(401)
+    code.fill(app.code())
+    code.press("Enter")
+    codes = page.get_by_role("dialog", name="Recovery codes", exact=True)
+    expect(codes).to_be_visible()
+    shown = codes.locator("code").all_inner_texts()
+    assert len(set(shown)) == 10
+    page.keyboard.press("Escape")  # they are not shown again
+    with page.expect_download() as download:
+        codes.get_by_role("link", name="Download").click()
+    assert all(one in download.value.path().read_text() for one in shown)
+    assert barriers(page) == []
+    codes.get_by_role("button", name="I have saved it").click()
+    expect(steps).to_contain_text("Recovery codes left10")
+    steps.get_by_role("button", name="New recovery codes").click()
+    page.get_by_role("dialog").get_by_label("Code").fill(shown[0])
+    page.keyboard.press("Enter")
+    expect(codes).to_be_visible()
+    fresh = codes.locator("code").all_inner_texts()
+    assert set(fresh) & set(shown) == set()
+    codes.get_by_role("button", name="I have saved it").click()
+    steps.get_by_role("button", name="Turn off").click()
+    page.get_by_role("dialog").get_by_label("Code").fill(fresh[0])
+    page.keyboard.press("Enter")
+    expect(steps.get_by_role("button", name="Set up")).to_be_visible()
+    assert told(page, "/auth/mfa")["enabled"] is False
+
+
+def test_name_and_picture_are_shown_at_once(page: Page, site: Site, tmp_path: Path) -> None:
+    open_as(page, site.ada, "/settings/profile")
+    form = section(page, "Name")
+    form.get_by_label("Display name").fill(MARKUP)
+    form.get_by_role("button", name="Save").click()
+    expect(page.locator("#me")).to_contain_text(MARKUP)
+    file = tmp_path / "picture.png"
+    file.write_bytes(encoded(quarters((600, 400))))
+    picture = section(page, "Picture")
+    picture.locator("input[type=file]").set_input_files(file)
+    dialog = page.get_by_role("dialog", name="Choose what is shown")
+    view = dialog.get_by_role("application")
+    expect(view).to_be_focused()
+    before = view.evaluate("(one) => one.toDataURL()")
+    for key in ("+", "Shift+ArrowRight", "ArrowDown", "-", "+"):
+        view.press(key)
+    assert view.evaluate("(one) => one.toDataURL()") != before
+    assert barriers(page) == []
+    dialog.get_by_role("button", name="Use this").click()
+    expect(toast(page)).to_contain_text("Your picture is changed.")
+    expect(page.locator("#me img")).to_have_attribute("src", re.compile("/avatar/512"))
+    expect(picture.locator("img")).to_have_js_property("naturalWidth", 512)
+    picture.get_by_role("button", name="Remove picture").click()
+    expect(page.locator("#me img")).to_have_count(0)
+    file.write_text("no picture")
+    picture.locator("input[type=file]").set_input_files(file)
+    expect(page.get_by_role("alert")).to_contain_text("not a picture we can read")
+
+
+def test_sessions_end_here_and_elsewhere(page: Page, site: Site) -> None:
+    open_as(page, site.ada, "/settings/sessions")
+    for _ in range(2):
+        site.post("/auth/login", {"identifier": "ada", "password": site.ada.password})
+    page.reload()
+    rows = page.get_by_role("row")
+    expect(rows).to_have_count(4)
+    expect(rows.nth(1)).to_contain_text("This device")
+    rows.nth(2).get_by_role("button", name="End").click()
+    expect(rows).to_have_count(3)
+    page.get_by_role("button", name="Sign out everywhere else").click()
+    page.get_by_role("dialog").get_by_role("button", name="Sign out everywhere else").click()
+    expect(rows).to_have_count(2)
+    rows.nth(1).get_by_role("button", name="Sign out").click()
+    page.wait_for_url("**/login?signed_out=1")
+
+
+def test_preferences_are_saved_as_they_are_chosen(page: Page, site: Site) -> None:
+    open_as(page, site.ada, "/settings/preferences")
+    files = section(page, "Files")
+    files.get_by_label("View").select_option("grid")
+    expect(toast(page)).to_contain_text("Saved.")
+    files.get_by_role("switch", name="Show changes at once").click()
+    look = section(page, "Language and look")
+    look.get_by_label("Colours").select_option("dark")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    look.get_by_label("Time zone").select_option("Europe/Berlin")
+    look.get_by_label("Language").select_option("de")
+    expect(page.get_by_role("heading", name="Einstellungen", level=1)).to_be_visible()
+    preferences = told(page, "/auth/me")["preferences"]
+    assert isinstance(preferences, dict)
+    chosen = {
+        "view_mode": "grid",
+        "storage_event_stream_enabled": False,
+        "theme_mode": "dark",
+        "display_time_zone": "Europe/Berlin",
+        "language": "de",
+    }
+    assert preferences | chosen == preferences
+
+
+def test_activity_is_read_and_the_account_locked_down(page: Page, site: Site) -> None:
+    open_as(page, site.ada, "/settings/activity")
+    rows = page.get_by_role("row")
+    expect(rows.filter(has_text="Signed in")).to_have_count(1)
+    fill(page, before="2001-01-01")
+    expect(page.get_by_text("Nothing matches")).to_be_visible()
+    page.get_by_role("button", name="Clear the filters").click()
+    page.get_by_label("Event").select_option("user_login")
+    expect(rows.filter(has_text="Signed in")).to_have_count(1)
+    page.get_by_role("button", name="Lock my account down").click()
+    page.get_by_role("dialog").get_by_role("button", name="Lock my account down").click()
+    page.wait_for_url("**/login?signed_out=1")
+    mails = eventually(site.mailbox.read, "mails")
+    assert any("/reset-password?token=" in text_of(mail) for mail in mails)
+
+
+def test_data_is_taken_along_and_the_account_deleted(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    bob = site.add("bob")
+    open_as(page, bob, "/settings/data")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download archive").click()
+    with zipfile.ZipFile(download.value.path()) as archive:
+        data = json.loads(archive.read("export.json"))
+    assert data["account"]["username"] == "bob"
+    # Much later the owner has to be sure.
+    let_time_pass(site)
+    page.get_by_role("button", name="Delete account").click()
+    dialog = page.get_by_role("dialog", name="Delete your account?")
+    expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
+    dialog.get_by_label("To go on, type bob").fill("bob")
+    dialog.get_by_role("button", name="Delete account").click()
+    confirmation = page.get_by_role("dialog", name="Confirm that it is you")
+    expect(confirmation).to_contain_text("To delete your account")
+    complaints.take_refusal(412)
+    confirmation.get_by_label("Your password").fill(bob.password)
+    confirmation.get_by_role("button", name="Confirm").click()
+    page.wait_for_url("**/login?deleted=1")
+    expect(page.get_by_text("Your account is deleted.")).to_be_visible()
+    assert factories.count(site.rt, User, User.username == "bob") == 0
+
+
+@pytest.mark.parametrize(("status", "code"), [(503, "database.error"), (409, "conflict")])
+def test_a_refused_change_is_explained_and_nothing_is_lost(
+    page: Page, site: Site, complaints: Complaints, status: int, code: str
+) -> None:
+    open_as(page, site.ada, "/settings/profile")
+    answered(page, "**/auth/profile", status, code)
+    name = page.get_by_label("Display name")
+    name.fill("Ada L.")
+    name.press("Enter")
+    expect(page.get_by_role("alert").filter(has_text=re.compile("busy|No."))).to_be_focused()
+    expect(name).to_have_value("Ada L.")
+    complaints.take_refusal(status)

@@ -1,0 +1,243 @@
+"""Administrators' pages about people: what is done there is what the API then shows."""
+
+import re
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.support import factories
+from tests.support.browser import Complaints, needs_chromium
+from tests.support.pages import SMALL, Site, barriers, fill, open_as, told
+
+pytestmark = needs_chromium
+
+MARKUP = "<img src=x onerror=alert(1)>"
+
+
+def section(page: Page, name: str) -> Locator:
+    return page.get_by_role("region", name=name, exact=True)
+
+
+def toast(page: Page) -> Locator:
+    return page.locator(".toast")
+
+
+def is_usable(page: Page) -> None:
+    """Expect no barrier, and no sideways scrolling on a small screen."""
+    assert barriers(page) == []
+    size = page.viewport_size
+    page.set_viewport_size(SMALL)
+    assert page.evaluate("document.documentElement.scrollWidth") == SMALL["width"]
+    assert barriers(page) == []
+    if size:
+        page.set_viewport_size(size)
+
+
+def test_accounts_are_found_sorted_and_changed_together(page: Page, site: Site) -> None:
+    for number in range(60):
+        site.add(f"user{number:02}", role="admin" if number == 7 else "user")
+    open_as(page, site.ada, "/admin/users")
+    rows = page.locator("tbody tr")
+    expect(rows).to_have_count(50)
+    is_usable(page)
+    page.get_by_role("button", name="Next page").click()
+    expect(page.get_by_text("51\u201361 of 61")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_text("1\u201350 of 61")).to_be_visible()
+    page.get_by_role("button", name="Name").click()
+    expect(rows.first).to_contain_text("ada")
+    page.get_by_label("Search").fill("USER0")
+    expect(rows).to_have_count(10)
+    page.get_by_label("Role").select_option("admin")
+    expect(rows).to_have_count(1)
+    page.reload()
+    expect(rows).to_have_count(1)
+    expect(page.get_by_label("Search")).to_have_value("USER0")
+    page.get_by_label("Role").select_option("user")
+    expect(rows).to_have_count(9)
+    page.get_by_label("Select all on this page").check()
+    bar = page.get_by_role("group", name="Change the selected accounts")
+    expect(bar).to_contain_text("9 selected")
+    page.get_by_label("Select user00").uncheck()
+    bar.get_by_role("button", name="Apply").click()
+    page.get_by_role("dialog").get_by_role("button", name="Disable").click()
+    expect(toast(page)).to_contain_text("8 accounts are changed.")
+    expect(rows.filter(has_text="disabled")).to_have_count(8)
+    expect(bar).to_be_hidden()
+
+
+def test_what_cannot_be_changed_together_is_said(page: Page, site: Site) -> None:
+    site.add("bob")
+    open_as(page, site.ada, "/admin/users")
+    page.get_by_label("Select all on this page").check()
+    page.get_by_role("button", name="Apply").click()
+    page.get_by_role("dialog").get_by_role("button", name="Disable").click()
+    dialog = page.get_by_role("dialog", name="1 account is not changed")
+    expect(dialog).to_contain_text("You cannot disable yourself.")
+    page.keyboard.press("Escape")
+    expect(page.locator("tbody tr").filter(has_text="bob")).to_contain_text("disabled")
+
+
+def test_an_account_is_made_and_its_password_shown_once(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    open_as(page, site.ada, "/admin/users")
+    page.get_by_role("button", name="New account").click()
+    dialog = page.get_by_role("dialog", name="New account")
+    dialog.get_by_label("Username").fill("ada")
+    dialog.get_by_label("E-mail address").fill("bob@example.com")
+    dialog.get_by_role("button", name="Create account").click()
+    expect(dialog.get_by_label("Username")).to_have_accessible_description("This name is taken.")
+    complaints.take_refusal(400)
+    assert barriers(page) == []
+    dialog.get_by_label("Username").fill("bob")
+    dialog.get_by_role("button", name="Create account").click()
+    secret = page.get_by_role("dialog", name="Password")
+    password = secret.locator("code").inner_text()
+    secret.get_by_role("button", name="I have saved it").click()
+    page.wait_for_url(re.compile(r"/admin/users/\d+$"))
+    expect(page.get_by_role("heading", name="bob", level=1)).to_be_visible()
+    assert site.post("/auth/login", {"identifier": "bob", "password": password})["status"] == (
+        "password_change_required"
+    )
+
+
+def test_one_account_is_changed_control_by_control(page: Page, site: Site) -> None:
+    bob = site.add("bob", verified=False)
+    page.goto("/login")
+    site.post("/auth/login", {"identifier": "bob", "password": bob.password})
+    open_as(page, site.ada, f"/admin/users/{bob.id}")
+    is_usable(page)
+    access = section(page, "Access")
+    access.get_by_label("Storage limit").fill("2.5")
+    access.get_by_role("button", name="Save limit").click()
+    expect(toast(page)).to_contain_text("Saved.")
+    access.get_by_role("switch", name="Address is confirmed").click()
+    expect(access.get_by_role("switch", name="Address is confirmed")).to_have_count(0)
+    access.get_by_label("Role").select_option("admin")
+    page.get_by_role("dialog").get_by_role("button", name="Change role").click()
+    expect(section(page, "Account")).to_contain_text("Administrator")
+    access.get_by_label("Role").select_option("user")
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    expect(access.get_by_label("Role")).to_have_value("admin")
+    shown = told(page, f"/admin/users/{bob.id}")
+    assert (shown["storage_quota"], shown["role"], shown["email_verified"]) == (
+        2_500_000_000,
+        "admin",
+        True,
+    )
+    sessions = section(page, "Sessions")
+    expect(sessions.locator("tbody tr")).to_have_count(1)
+    sessions.get_by_role("button", name="Sign out everywhere").click()
+    page.get_by_role("dialog").get_by_role("button", name="Sign out everywhere").click()
+    expect(sessions).to_contain_text("Signed in nowhere.")
+    access.get_by_role("switch", name="Enabled").click()
+    expect(page.locator("#page-actions")).to_contain_text("disabled")
+    expect(section(page, "What happened")).to_contain_text("Account changed")
+
+
+def test_what_another_administrator_did_first_is_shown(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    bob = site.add("bob")
+    open_as(page, site.ada, f"/admin/users/{bob.id}")
+    access = section(page, "Access")
+    expect(access).to_be_visible()
+    site.flask("users", "set-quota", "bob", "1000000000")
+    access.get_by_role("switch", name="Has to choose a new password").click()
+    expect(page.get_by_role("alert").first).to_contain_text("Somebody else has changed the account")
+    complaints.take_refusal(409)
+    expect(access.get_by_label("Storage limit")).to_have_value("1")
+    expect(access.get_by_role("switch", name="Has to choose a new password")).not_to_be_checked()
+    # Somebody whose role is taken away meanwhile is told, and nothing happens.
+    site.flask("users", "set-role", "bob", "admin")
+    site.flask("users", "set-role", "ada", "user")
+    access.get_by_role("switch", name="Has to choose a new password").click()
+    expect(page.get_by_role("alert").first).to_contain_text("Only administrators may do this.")
+    complaints.texts.clear()
+
+
+def test_the_own_account_is_administered_elsewhere_and_others_are_deleted(
+    page: Page, site: Site
+) -> None:
+    open_as(page, site.ada, f"/admin/users/{site.ada.id}")
+    expect(page.get_by_role("link", name="Open your account")).to_be_visible()
+    expect(page.get_by_role("button", name="Delete account")).to_have_count(0)
+    expect(section(page, "Access").get_by_label("Role")).to_have_count(0)
+    bob = site.add("bob")
+    page.goto(f"/admin/users/{bob.id}")
+    page.get_by_role("button", name="Delete account").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("To go on, type bob").fill("bob")
+    dialog.get_by_role("button", name="Delete account").click()
+    page.wait_for_url("**/admin/users")
+    expect(page.get_by_role("link", name="bob")).to_have_count(0)
+
+
+def test_people_are_invited_and_invitations_withdrawn(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    open_as(page, site.ada, "/admin/users/invitations")
+    expect(page.get_by_text("Nobody is invited")).to_be_visible()
+    page.get_by_role("button", name="Invite somebody").click()
+    page.get_by_role("dialog").get_by_label("E-mail").fill("eve@example.com")
+    page.keyboard.press("Enter")
+    link = page.get_by_role("dialog", name="Link of the invitation")
+    assert "/invite/" in link.locator("code").inner_text()
+    link.get_by_role("button", name="I have saved it").click()
+    rows = page.locator("tbody tr")
+    expect(rows).to_contain_text("waiting")
+    is_usable(page)
+    rows.get_by_role("button", name="Send again").click()
+    expect(page.get_by_role("alert").first).to_contain_text("Too many attempts.")
+    complaints.take_refusal(429)
+    page.get_by_label("Status").select_option("pending")
+    rows.get_by_role("button", name="Withdraw").click()
+    page.get_by_role("dialog").get_by_role("button", name="Withdraw").click()
+    expect(page.get_by_text("Nothing matches")).to_be_visible()
+
+
+def test_a_team_lives_and_ends(page: Page, site: Site, complaints: Complaints) -> None:
+    site.add("bob")
+    open_as(page, site.ada, "/admin/teams")
+    page.get_by_role("button", name="New team").click()
+    dialog = page.get_by_role("dialog")
+    fill(page, name=MARKUP, owner="nobody")
+    dialog.get_by_role("button", name="Create team").click()
+    owner = dialog.get_by_label("Owner")
+    expect(owner).to_have_accessible_description(re.compile("There is no such account."))
+    complaints.take_refusal(404)
+    owner.fill("ada")
+    owner.press("Enter")
+    expect(page.get_by_role("heading", name=MARKUP, level=1)).to_be_visible()
+    members = section(page, "Members")
+    members.get_by_role("button", name="Add a member").click()
+    page.get_by_role("dialog").get_by_label("Username or e-mail address").fill("bob")
+    page.keyboard.press("Enter")
+    expect(members.locator("tbody tr")).to_have_count(2)
+    is_usable(page)
+    members.get_by_label("Role of bob").select_option("admin")
+    expect(toast(page)).to_contain_text("Saved.")
+    members.get_by_label("Role of ada").select_option("member")
+    expect(page.get_by_role("alert").first).to_contain_text("last owner")
+    complaints.take_refusal(409)
+    expect(members.get_by_label("Role of ada")).to_have_value("owner")
+    fill(page, description="Draws", storage_quota="3")
+    section(page, "Settings").get_by_role("button", name="Save").click()
+    expect(page.locator("#lead")).to_have_text("Draws")
+    page.get_by_role("button", name="Archive team").click()
+    page.get_by_role("dialog").get_by_role("button", name="Archive team").click()
+    page.get_by_role("button", name="Restore team").click()
+    expect(section(page, "Settings").get_by_label("Storage limit")).to_have_value("3")
+
+
+def test_nobody_is_lost_among_ten_thousand(page: Page, site: Site, complaints: Complaints) -> None:
+    factories.add_many(site.rt, 10_000)
+    open_as(page, site.ada, "/admin/users?offset=9950")
+    expect(page.get_by_text("9,951\u201310,000 of 10,001")).to_be_visible()
+    page.get_by_label("Search").fill("many9999")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.goto("/admin/users?offset=20000")
+    expect(page.get_by_text("10,001\u201310,001 of 10,001")).to_be_visible()
+    page.goto("/admin/users/999999")
+    expect(page.get_by_text("There is no such account")).to_be_visible()
+    complaints.take_refusal(404)

@@ -1,0 +1,225 @@
+"""Administrators' pages about the installation: settings, mail, providers, policy groups."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from app.core.clock import Clock
+from tests.support.browser import Complaints, needs_chromium
+from tests.support.fake_provider import CLIENT_ID, CLIENT_SECRET, FakeProvider
+from tests.support.pages import SMALL, Site, answered, ask, barriers, open_as, told
+
+pytestmark = needs_chromium
+
+
+def section(page: Page, name: str) -> Locator:
+    return page.get_by_role("region", name=name, exact=True)
+
+
+def toast(page: Page) -> Locator:
+    return page.locator(".toast")
+
+
+def is_usable(page: Page) -> None:
+    """Expect no barrier, and no sideways scrolling on a small screen."""
+    assert barriers(page) == []
+    size = page.viewport_size
+    page.set_viewport_size(SMALL)
+    assert page.evaluate("document.documentElement.scrollWidth") == SMALL["width"]
+    if size:
+        page.set_viewport_size(size)
+
+
+def setting(page: Page, key: str) -> object:
+    return told(page, f"/admin/config/{key}")["value"]
+
+
+def test_settings_are_drafts_until_all_are_saved(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    open_as(page, site.ada, "/admin/settings")
+    title = page.locator("#branding_title")
+    expect(title).to_have_value("Gatehouse")
+    is_usable(page)
+    title.fill("Files")
+    page.locator("#archive_download_user_enabled").click()
+    expect(page.get_by_text("2 changes are not saved")).to_be_visible()
+    page.get_by_role("link", name="Sessions and security").click()
+    seconds = page.locator("#auth_access_token_ttl_secs")
+    seconds.fill("0")
+    page.get_by_role("button", name="Save").click()
+    expect(seconds).to_have_attribute("aria-invalid", "true")
+    assert setting(page, "branding_title") == "Gatehouse"
+    seconds.fill("600")
+    page.keyboard.press("Control+s")
+    expect(toast(page)).to_contain_text("Saved.")
+    assert setting(page, "branding_title") == "Files"
+    assert setting(page, "archive_download_user_enabled") == "false"
+    assert setting(page, "auth_access_token_ttl_secs") == "600"
+    page.get_by_label("Search all settings").fill("branding_title")
+    row = page.locator(".setting", has=title)
+    expect(row).to_contain_text("changed")
+    row.get_by_role("button", name="Back to default").click()
+    page.get_by_role("button", name="Save").click()
+    expect(title).to_have_value("Gatehouse")
+    assert setting(page, "branding_title") == "Gatehouse"
+
+
+def test_lists_and_secrets_are_set_and_nobody_is_locked_out(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    open_as(page, site.ada, "/admin/settings/site")
+    origins = page.locator("#public_site_url")
+    origins.fill("https://files.example")
+    origins.press("Enter")
+    page.get_by_role("button", name=f"Remove: {site.origin}").click()
+    page.get_by_role("button", name="Save").click()
+    dialog = page.get_by_role("dialog", name="This may lock you out")
+    expect(dialog).to_be_visible()
+    complaints.take_refusal(409)
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("alert").first).to_be_visible()
+    assert setting(page, "public_site_url") == [site.origin]
+    page.get_by_role("button", name="Discard").click()
+    page.goto("/admin/settings/mail.config")
+    secret = page.locator("#mail_smtp_password")
+    secret.fill("a secret of mail")
+    page.get_by_role("button", name="Save").click()
+    expect(toast(page)).to_contain_text("Saved.")
+    expect(secret).to_have_value("")
+    expect(secret).to_have_attribute("placeholder", re.compile("set"))
+    assert "a secret" not in str(setting(page, "mail_smtp_password"))
+
+
+def test_mails_are_watched_and_their_words_changed(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    site.flask("invitations", "create", "eve@example.com")
+    open_as(page, site.ada, "/admin/mail")
+    outbox = section(page, "Outbox")
+    expect(outbox.locator("tbody tr")).to_contain_text("eve@example.com")
+    expect(section(page, "Mail server")).to_contain_text("No server is set")
+    is_usable(page)
+    outbox.get_by_label("Status").select_option("failed")
+    expect(outbox).to_contain_text("Nothing matches")
+    section(page, "Templates").get_by_role("link", name="Password reset", exact=True).click()
+    preview = page.frame_locator("iframe")
+    expect(preview.get_by_text("Reset your password")).to_be_visible()
+    page.get_by_label("Subject").fill("Hello {{username}} {{nobody}}")
+    expect(page.get_by_text("Unknown placeholders: {{nobody}}")).to_be_visible()
+    page.get_by_label("Subject").fill("Hello {{username}}")
+    page.get_by_label("HTML").fill('<p>Go to {{reset_url}}</p><script src="/x.js"></script>')
+    expect(preview.get_by_text("Go to")).to_be_visible()
+    is_usable(page)
+    page.get_by_role("button", name="Save").click()
+    expect(toast(page)).to_contain_text("Saved.")
+    assert setting(page, "mail_template_password_reset_subject") == "Hello {{username}}"
+    page.get_by_role("button", name="Back to default").click()
+    page.get_by_role("dialog").get_by_role("button", name="Back to default").click()
+    expect(preview.get_by_text("Reset your password")).to_be_visible()
+    # Chromium says so each time that the preview keeps a script from running.
+    assert complaints.texts
+    assert all(text.startswith("Blocked script execution") for text in complaints.texts)
+    complaints.texts.clear()
+
+
+def test_a_mail_that_waits_is_tried_again(page: Page, site: Site) -> None:
+    open_as(page, site.ada, "/admin/mail")
+    mail = {
+        "id": "11111111-1111-4111-8111-111111111111",
+        "template": "password_reset",
+        "recipient": "<b>bob@example.com",
+        "status": "queued",
+        "is_file": False,
+        "attempts": 2,
+        "last_error": "550 <i>no",
+        "created_at": "2026-03-02T09:00:00Z",
+        "due_at": "2126-03-02T09:10:00Z",
+        "finished_at": None,
+    }
+    data = {"items": [mail], "total": 1, "limit": 20, "offset": 0}
+    answered(page, "**/mail/outbox?*", 200, "success", data)
+    answered(page, "**/mail/outbox/*/retry", 200, "success", mail)
+    page.reload()
+    row = page.locator("#outbox tbody tr")
+    expect(row).to_contain_text("<b>bob@example.com")
+    expect(row).to_contain_text("550 <i>no")
+    with page.expect_request("**/mail/outbox/*/retry"):
+        row.get_by_role("button", name="Try now").click()
+    expect(toast(page)).to_contain_text("The mail is tried now.")
+
+
+@pytest.fixture(scope="module")
+def loopback() -> Iterator[FakeProvider]:
+    with FakeProvider(Clock()) as provider:
+        yield provider
+
+
+def test_a_provider_is_set_up_tried_and_deleted(
+    page: Page, site: Site, loopback: FakeProvider, complaints: Complaints
+) -> None:
+    open_as(page, site.ada, "/admin/external-auth")
+    expect(page.get_by_text("No providers")).to_be_visible()
+    page.get_by_role("link", name="Add a provider").click()
+    page.get_by_role("button", name="OpenID Connect").click()
+    page.get_by_label("Name", exact=True).fill("Local login")
+    page.get_by_label("Issuer").fill(f"{loopback.issuer}/nothing")
+    page.get_by_label("Client ID").fill(CLIENT_ID)
+    page.get_by_label("Client secret").fill(CLIENT_SECRET)
+    page.get_by_role("button", name="Test", exact=True).click()
+    expect(page.get_by_role("alert").first).to_contain_text("discovery failed")
+    complaints.take_refusal(400)
+    page.get_by_label("Issuer").fill(loopback.issuer)
+    page.get_by_role("button", name="Test", exact=True).click()
+    expect(page.get_by_text("The provider can be used.").first).to_be_visible()
+    is_usable(page)
+    page.get_by_role("button", name="Add provider").click()
+    redirect = section(page, "Redirect address")
+    expect(redirect).to_contain_text(f"{site.origin}/api/v1/auth/external-auth/callback")
+    page.get_by_label("Create accounts").check()
+    page.get_by_role("button", name="Save").click()
+    expect(toast(page)).to_contain_text("Saved.")
+    expect(page.get_by_label("Client secret")).to_have_value("")
+    listed = told(page, "/admin/external-auth/providers")["items"]
+    assert isinstance(listed, list)
+    assert (listed[0]["auto_provision_enabled"], listed[0]["client_secret_configured"]) == (
+        True,
+        True,
+    )
+    page.get_by_role("button", name="Delete provider").click()
+    page.get_by_role("dialog").get_by_label("To go on, type Local login").fill("Local login")
+    page.get_by_role("dialog").get_by_role("button", name="Delete provider").click()
+    expect(page.get_by_text("No providers")).to_be_visible()
+
+
+def test_policy_groups_are_ordered_assigned_and_deleted(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    open_as(page, site.ada, "/admin/policy-groups")
+    default = page.get_by_role("region", name=re.compile("Default"))
+    expect(default).to_contain_text("1 accounts, 0 teams")
+    ask(page, "/admin/policies", {"name": "Second place"})
+    page.reload()
+    page.get_by_role("button", name="New group").click()
+    dialog = page.get_by_role("dialog", name="New group")
+    dialog.get_by_label("Name").fill("Large files")
+    for _ in range(2):
+        dialog.get_by_role("button", name="Add", exact=True).click()
+    dialog.get_by_label(re.compile("To MB")).first.fill("5")
+    dialog.get_by_role("button", name=re.compile("Down")).first.click()
+    assert barriers(page) == []
+    dialog.get_by_role("button", name="Save").click()
+    group = section(page, "Large files")
+    expect(group.get_by_role("listitem")).to_have_text([re.compile("any size"), re.compile("5 MB")])
+    is_usable(page)
+    default.get_by_role("button", name="Move assignments").click()
+    page.get_by_role("dialog").get_by_role("button", name="Move assignments").click()
+    expect(group).to_contain_text("1 accounts, 0 teams")
+    group.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("alert").first).to_be_visible()
+    complaints.take_refusal(400)
+    group.get_by_role("button", name="Make default").click()
+    expect(group).to_contain_text("Default")

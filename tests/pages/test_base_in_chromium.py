@@ -1,0 +1,177 @@
+"""The base modules: waiting for the service, one refresh for all tabs, dialogs, formats."""
+
+import json
+
+from playwright.sync_api import Page, Route, expect
+
+from tests.support.browser import Complaints, needs_chromium
+from tests.support.pages import Site, is_signed_in, sign_in
+
+pytestmark = needs_chromium
+
+
+def signed_in(page: Page, site: Site) -> None:
+    page.goto("/login")
+    sign_in(page, site.ada)
+    is_signed_in(page, site.ada)
+
+
+def take_all(complaints: Complaints, words: str) -> int:
+    """Take away what is expected, and return how often it came."""
+    before = len(complaints.texts)
+    complaints.texts = [text for text in complaints.texts if words not in text]
+    return before - len(complaints.texts)
+
+
+def test_a_read_waits_for_the_service(page: Page, site: Site, complaints: Complaints) -> None:
+    signed_in(page, site)
+    body = json.dumps({"code": "database.error", "msg": "Away.", "data": None, "error": None})
+    refuse = {"status": 503, "body": body, "headers": {"Content-Type": "application/json"}}
+    page.route("**/auth/me", lambda route: route.fulfill(**refuse))
+    page.reload()
+    expect(page.get_by_role("alert")).to_contain_text("The service is busy or restarting.")
+    page.unroute("**/auth/me")
+    page.get_by_role("button", name="Try again now").click()
+    is_signed_in(page, site.ada)
+    expect(page.get_by_role("alert")).to_be_hidden()
+    assert take_all(complaints, "status of 503")
+
+
+def test_an_access_token_that_ran_out_is_renewed_once_for_all_calls(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    signed_in(page, site)
+    refreshed = []
+    page.on("request", lambda r: refreshed.append(r.url) if r.url.endswith("/auth/refresh") else 0)
+    page.context.clear_cookies(name="service_access")
+    names = page.evaluate(
+        """async () => {
+            const { call } = await window.module("api");
+            const five = Array.from({ length: 5 }, () => call("get", "/auth/me"));
+            const all = await Promise.all(five);
+            return all.map((me) => me.username);
+        }"""
+    )
+    assert names == ["ada"] * 5
+    assert len(refreshed) == 1
+    page.reload()  # so that everything has been logged
+    is_signed_in(page, site.ada)
+    assert take_all(complaints, "status of 401")
+
+
+def test_a_session_that_was_ended_elsewhere_leads_to_the_sign_in_and_back(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    signed_in(page, site)
+    page.context.clear_cookies(name="service_access")
+    page.context.clear_cookies(name="service_refresh")
+    page.reload()
+    page.wait_for_url("**/login?return_path=%2Fsettings%2Fprofile")
+    sign_in(page, site.ada)
+    is_signed_in(page, site.ada)
+    assert take_all(complaints, "status of 401")
+
+
+def test_a_dangerous_action_is_asked_about_with_the_focus_on_cancel(page: Page, site: Site) -> None:
+    page.goto("/login")
+    page.evaluate(
+        """async () => {
+            const { confirmed } = await window.module("dialog");
+            const words = { title: "Delete?", text: "<b>All</b> of it.", verb: "Delete" };
+            const about = { ...words, typed: "ada" };
+            window.answer = null;
+            window.ask = () => confirmed(about).then((answer) => (window.answer = answer));
+        }"""
+    )
+    page.get_by_label("Username or e-mail").focus()
+    for answer in (False, True):
+        page.evaluate("void window.ask()")
+        dialog = page.get_by_role("dialog", name="Delete?")
+        expect(dialog).to_contain_text("<b>All</b> of it.")
+        expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
+        if answer:
+            dialog.get_by_role("button", name="Delete").click()
+            expect(dialog.get_by_label("To go on, type ada")).to_be_focused()
+            dialog.get_by_label("To go on, type ada").fill("ada")
+            dialog.get_by_role("button", name="Delete").click()
+        else:
+            page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+        expect(page.get_by_label("Username or e-mail")).to_be_focused()
+        assert page.evaluate("window.answer") is answer
+
+
+def test_moments_and_sizes_are_written_as_the_language_does(page: Page, site: Site) -> None:
+    page.goto("/login?lang=de")
+    written = page.evaluate(
+        """async () => {
+            const { ago, count, day, moment, size, useZone } = await window.module("format");
+            useZone("Asia/Tokyo");
+            const iso = "2026-11-25T20:00:00Z";
+            const yesterday = new Date(Date.now() - 86400000).toISOString();
+            const sizes = [0, 1500, 2.5e9].map(size);
+            return [day(iso), moment(iso), ...sizes, count(1234567), ago(yesterday)];
+        }"""
+    )
+    assert [text.replace("\xa0", " ") for text in written] == [
+        "26. November 2026",
+        "26.11.2026, 05:00",
+        "0 Byte",
+        "1,5 kB",
+        "2,5 GB",
+        "1.234.567",
+        "gestern",
+    ]
+
+
+def test_the_language_and_the_theme_that_were_chosen_are_kept(page: Page, site: Site) -> None:
+    page.goto("/login?return_path=%2Fsettings%2Fprofile")
+    page.get_by_label("Language").select_option("Deutsch")
+    expect(page.get_by_role("heading", name="Bei Gatehouse anmelden")).to_be_visible()
+    assert page.url.endswith("?return_path=%2Fsettings%2Fprofile")
+    page.get_by_label("Farben").select_option("Dunkel")
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    expect(page.locator("html")).to_have_css("color-scheme", "dark")
+    expect(page.get_by_label("Farben")).to_have_value("dark")
+
+
+def test_a_refusal_for_too_many_attempts_counts_down(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    def refuse(route: Route) -> None:
+        body = json.dumps({"code": "rate_limited", "msg": "No.", "data": None, "error": None})
+        headers = {"Content-Type": "application/json", "Retry-After": "42"}
+        route.fulfill(status=429, body=body, headers=headers)
+
+    page.clock.install()
+    page.route("**/auth/login", refuse)
+    page.goto("/login")
+    sign_in(page, site.ada)
+    seen = page.locator("#problem [aria-hidden=true]:not(svg)")
+    expect(seen).to_have_text("Too many attempts. Try again in 42 seconds.")
+    page.clock.run_for(12_000)
+    expect(seen).to_have_text("Too many attempts. Try again in 30 seconds.")
+    page.clock.run_for(31_000)
+    expect(page.get_by_role("alert")).to_have_text("You can try again now.")
+    complaints.take_refusal(429)
+
+
+def test_two_tabs_refresh_once(page: Page, site: Site, complaints: Complaints) -> None:
+    """A refresh token is good once: a second use would sign out everywhere."""
+    signed_in(page, site)
+    other = page.context.new_page()
+    other.goto("/settings/profile")
+    is_signed_in(other, site.ada)
+    refreshed = []
+    page.context.on("request", lambda r: refreshed.append(r.url))
+    page.context.clear_cookies(name="service_access")
+    both = "() => { window.me = window.module('api').then((api) => api.call('get', '/auth/me')); }"
+    for tab in (page, other):
+        tab.evaluate(both)
+    for tab in (page, other):
+        assert tab.evaluate("window.me")["username"] == "ada"
+    assert len([url for url in refreshed if url.endswith("/auth/refresh")]) == 1
+    page.reload()
+    is_signed_in(page, site.ada)
+    assert take_all(complaints, "status of 401")

@@ -1,0 +1,109 @@
+"""Signing in by a provider on the page /login, and what comes of it."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from app.core.clock import Clock
+from tests.support.browser import Complaints, needs_chromium
+from tests.support.fake_provider import CLIENT_ID, CLIENT_SECRET, FakeProvider
+from tests.support.pages import Site, give_totp, opened
+
+pytestmark = needs_chromium
+
+BUTTON = "Continue with Local login"
+
+
+@pytest.fixture(scope="module")
+def loopback() -> Iterator[FakeProvider]:
+    with FakeProvider(Clock()) as provider:
+        yield provider
+
+
+@pytest.fixture
+def provider(loopback: FakeProvider, site: Site) -> Iterator[FakeProvider]:
+    """A provider that says that its user is Jane, whom nobody knows here."""
+    words = ["external-auth", "add", "oidc", "--key", "local", "--name", "Local login"]
+    words += ["--client-id", CLIENT_ID, f"--client-secret={CLIENT_SECRET}"]
+    site.flask(*words, "--issuer-url", loopback.issuer)
+    yield loopback
+    loopback.claims.clear()
+
+
+@pytest.fixture
+def page(
+    chromium: Browser, site: Site, complaints: Complaints, provider: FakeProvider
+) -> Iterator[Page]:
+    with opened(chromium, site.origin, complaints, provider.issuer) as page:
+        yield page
+
+
+def leave(page: Page) -> None:
+    page.goto("/login?return_path=%2Fsettings%2Fprofile%3Fhere")
+    page.get_by_role("button", name=BUTTON).click()
+
+
+def test_an_account_is_made_and_signed_in(page: Page, site: Site) -> None:
+    site.flask("external-auth", "update", "local", "--auto-provision")
+    leave(page)
+    page.wait_for_url("**/settings/profile?here")
+    expect(page.locator("#me")).to_contain_text("jane")
+
+
+def test_an_identity_that_is_new_here_is_connected_by_a_password(page: Page, site: Site) -> None:
+    leave(page)
+    expect(page.get_by_role("heading", name="You are new here")).to_be_focused()
+    assert "oev_" not in page.url
+    page.get_by_label("Username or e-mail").fill(site.ada.username)
+    page.get_by_label("Password").fill(site.ada.password)
+    page.get_by_role("button", name="Sign in and connect").click()
+    page.wait_for_url("**/settings/profile?here")
+    expect(page.locator("#me")).to_contain_text("ada")
+
+
+def test_connecting_may_need_a_second_factor(page: Page, site: Site) -> None:
+    page.goto("/login")
+    app, _ = give_totp(page, site.ada, site.rt)
+    leave(page)
+    expect(page.get_by_role("heading", name="You are new here")).to_be_focused()
+    page.get_by_label("Username or e-mail").fill(site.ada.username)
+    page.get_by_label("Password").fill(site.ada.password)
+    page.get_by_role("button", name="Sign in and connect").click()
+    page.get_by_label("Code from your authenticator app").fill(app.code(1))
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_url("**/settings/profile?here")
+    expect(page.locator("#me")).to_contain_text("ada")
+    page.wait_for_load_state("networkidle")
+    page.context.clear_cookies()
+    leave(page)  # from now on the provider leads here
+    expect(page.get_by_label("Code from your authenticator app")).to_be_focused()
+
+
+def test_an_identity_that_is_new_here_gets_a_mail(page: Page, site: Site) -> None:
+    leave(page)
+    page.get_by_role("radio", name="I have none").check()
+    page.get_by_label("E-mail address").fill("jane@example.com")
+    page.get_by_role("button", name="Continue with this address").click()
+    expect(page.get_by_role("heading", name="Look into your mailbox")).to_be_focused()
+    expect(page.get_by_text("We sent a link to jane@example.com.")).to_be_visible()
+
+
+def test_a_refused_sign_in_is_said(page: Page, provider: FakeProvider) -> None:
+    provider.claims["aud"] = "somebody else"
+    leave(page)
+    expect(page.get_by_role("status")).to_contain_text(
+        "The other service did not complete the sign-in."
+    )
+    expect(page.get_by_role("button", name=BUTTON)).to_be_visible()
+
+
+def test_a_provider_that_was_switched_off_meanwhile_is_said(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    page.goto("/login")
+    expect(page.get_by_role("button", name=BUTTON)).to_be_visible()
+    site.flask("external-auth", "disable", "local")
+    page.get_by_role("button", name=BUTTON).click()
+    expect(page.get_by_role("alert")).to_have_text("This provider is switched off.")
+    complaints.take_refusal(403)

@@ -1,0 +1,124 @@
+"""Signing in with a passkey on the page /login: by its button, and from the field's suggestions."""
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from app.passkeys import queries
+from tests.support.browser import Complaints, needs_chromium
+from tests.support.pages import Site, is_signed_in, make_passkey, opened, sign_in
+from tests.support.virtual_authenticator import VirtualAuthenticator
+
+pytestmark = needs_chromium
+
+BUTTON = "Sign in with a passkey"
+START = "**/passkeys/login/start"
+
+
+@pytest.fixture
+def device(page: Page, site: Site) -> VirtualAuthenticator:
+    """A device with a passkey of `ada`, who is signed out and does not touch it."""
+    device = VirtualAuthenticator(page)
+    page.goto("/login")
+    sign_in(page, site.ada)
+    is_signed_in(page, site.ada)
+    make_passkey(page)
+    page.context.clear_cookies()
+    device.withhold_presence()
+    return device
+
+
+def open_page(page: Page) -> None:
+    """Open it, and wait until passkeys are offered in the field."""
+    with page.expect_response(START):
+        page.goto("/login")
+
+
+def test_the_button_signs_in(page: Page, site: Site, device: VirtualAuthenticator) -> None:
+    """It also ends the request for suggestions, since a browser runs one at a time."""
+    open_page(page)
+    device.grant_presence()
+    page.get_by_role("button", name=BUTTON).click()
+    is_signed_in(page, site.ada)
+
+
+def test_a_suggestion_signs_in(page: Page, site: Site, device: VirtualAuthenticator) -> None:
+    device.grant_presence()
+    page.goto("/login")
+    is_signed_in(page, site.ada)
+
+
+def test_a_password_can_be_typed_while_passkeys_are_offered(
+    page: Page, site: Site, device: VirtualAuthenticator
+) -> None:
+    open_page(page)
+    sign_in(page, site.ada)
+    is_signed_in(page, site.ada)
+
+
+def test_suggestions_go_on_after_a_wrong_password(
+    page: Page, site: Site, device: VirtualAuthenticator, complaints: Complaints
+) -> None:
+    open_page(page)
+
+    def refuse(route: Route) -> None:
+        device.grant_presence()  # after the first request for suggestions has ended
+        route.continue_()
+
+    page.route("**/auth/login", refuse)
+    with page.expect_response(START):
+        sign_in(page, site.ada, "a wrong password")
+    complaints.take_refusal(401)
+    is_signed_in(page, site.ada)
+
+
+def test_a_challenge_that_grows_old_is_renewed(
+    page: Page, site: Site, device: VirtualAuthenticator
+) -> None:
+    page.clock.install()
+    open_page(page)
+    device.grant_presence()
+    with page.expect_response(START):
+        page.clock.fast_forward(241_000)
+    is_signed_in(page, site.ada)
+
+
+def test_a_passkey_that_is_unknown_here_is_not_accepted(
+    page: Page, site: Site, device: VirtualAuthenticator, complaints: Complaints
+) -> None:
+    with site.rt.transaction() as session:
+        queries.remove_all(session, site.ada.id)
+    open_page(page)
+    device.grant_presence()
+    page.get_by_role("button", name=BUTTON).click()
+    expect(page.get_by_role("alert")).to_have_text("This passkey was not accepted.")
+    complaints.take_refusal(401)
+
+
+def test_a_cancelled_request_says_nothing(page: Page, site: Site) -> None:
+    page.goto("/login")
+    device = VirtualAuthenticator(page)
+    device.fail_user_verification()
+    page.get_by_role("button", name=BUTTON).click()
+    expect(page.get_by_role("button", name=BUTTON)).to_be_enabled()
+    expect(page.get_by_role("alert")).to_be_hidden()
+
+
+def test_at_an_address_without_a_name_there_is_no_button_but_a_link(
+    chromium: Browser, site: Site, complaints: Complaints
+) -> None:
+    with opened(chromium, site.numeric_origin, complaints, site.origin) as page:
+        page.goto("/login?signed_out=1")
+        expect(page.get_by_text("This service is meant to be opened at")).to_be_visible()
+        expect(page.get_by_role("button", name=BUTTON)).to_be_hidden()
+        page.get_by_role("link", name=site.origin).click()
+        expect(page.get_by_role("button", name=BUTTON)).to_be_visible()
+        assert page.url == f"{site.origin}/login?signed_out=1"
+
+
+def test_while_the_site_has_no_address_no_passkeys_are_offered(page: Page, site: Site) -> None:
+    site.configure(public_site_url=[])
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto("/login")
+    page.wait_for_load_state("networkidle")
+    assert not [url for url in asked if "passkeys" in url]

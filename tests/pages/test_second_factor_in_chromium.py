@@ -1,0 +1,99 @@
+"""The second step of a sign-in on the page /login."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support.authenticator import Authenticator
+from tests.support.browser import Complaints, needs_chromium
+from tests.support.pages import Site, give_totp, is_signed_in, sign_in
+
+pytestmark = needs_chromium
+
+
+@pytest.fixture
+def app(page: Page, site: Site) -> Authenticator:
+    """The authenticator app of `ada`, whose password is typed already."""
+    page.goto("/login")
+    found, page.recovery_codes = give_totp(page, site.ada, site.rt)  # type: ignore[attr-defined]
+    page.goto("/login?return_path=%2Fsettings%2Fprofile")
+    sign_in(page, site.ada)
+    expect(page.get_by_role("heading", name="Second step")).to_be_visible()
+    return found
+
+
+def enter(page: Page, code: str) -> None:
+    page.get_by_role("textbox").fill(code)
+    page.get_by_role("button", name="Continue").click()
+
+
+def test_a_code_of_the_app_signs_in(page: Page, site: Site, app: Authenticator) -> None:
+    field = page.get_by_label("Code from your authenticator app")
+    expect(field).to_be_focused()
+    expect(field).to_have_attribute("autocomplete", "one-time-code")
+    code = app.code(1)
+    enter(page, f" {code[:3]} {code[3:]} ")
+    is_signed_in(page, site.ada)
+
+
+def test_a_wrong_code_is_said_at_its_field(
+    page: Page, site: Site, app: Authenticator, complaints: Complaints
+) -> None:
+    enter(page, app.wrong_code())
+    field = page.get_by_role("textbox")
+    expect(field).to_have_accessible_description(
+        "This code is not right. Codes change every 30 seconds. "
+        "The six digits that your app shows now."
+    )
+    expect(field).to_be_focused()
+    expect(field).to_have_value("")
+    complaints.take_refusal(401)
+    enter(page, app.code(1))
+    is_signed_in(page, site.ada)
+
+
+def test_a_recovery_code_signs_in(page: Page, site: Site, app: Authenticator) -> None:
+    page.get_by_role("radio", name="Recovery code").check()
+    expect(page.get_by_label("Recovery code", exact=True).last).to_have_attribute(
+        "autocomplete", "off"
+    )
+    enter(page, page.recovery_codes[0])  # type: ignore[attr-defined]
+    is_signed_in(page, site.ada)
+
+
+def test_after_five_wrong_codes_the_sign_in_begins_anew(
+    page: Page, app: Authenticator, complaints: Complaints
+) -> None:
+    for _ in range(5):
+        with page.expect_response("**/challenge/verify"):
+            enter(page, app.wrong_code())
+        expect(page.get_by_role("button", name="Checking")).to_have_count(0)
+    expect(page.get_by_role("alert")).to_have_text("Too many wrong codes.")
+    for text in [*complaints.texts]:
+        assert "responded with a status of 401 " in text
+        complaints.texts.remove(text)
+    page.get_by_role("button", name="Start over").click()
+    expect(page.get_by_label("Username or e-mail")).to_be_visible()
+    assert "return_path" in page.url
+
+
+def test_a_provider_leads_straight_to_the_second_step(page: Page, site: Site) -> None:
+    """The flow is taken out of the address before anything else is loaded."""
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.headers.get("referer", "")))
+    page.goto("/login?mfa=required&flow=mfa_abc&expires_in=300&methods=recovery_code,totp,sms")
+    expect(page.get_by_label("Recovery code", exact=True).last).to_be_focused()
+    assert page.get_by_role("radio").count() == 2
+    assert "flow" not in page.url
+    assert not [url for url in asked if "mfa_abc" in url]
+
+
+def test_the_time_for_a_code_ends(page: Page, site: Site) -> None:
+    page.clock.install()
+    page.goto("/login?mfa=required&flow=mfa_abc&expires_in=300&methods=totp")
+    expect(page.get_by_label("Code from your authenticator app")).to_be_focused()
+    page.clock.fast_forward(241_000)
+    expect(page.get_by_role("alert")).to_have_text("One minute is left to enter a code.")
+    expect(page.get_by_label("Code from your authenticator app")).to_be_focused()
+    page.clock.fast_forward(60_000)
+    expect(page.get_by_role("alert")).to_have_text("Too much time has passed.")
+    expect(page.get_by_role("button", name="Start over")).to_be_visible()

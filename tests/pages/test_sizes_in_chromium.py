@@ -1,0 +1,74 @@
+"""How much a browser loads for a page, at first and when it comes back."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.support.browser import needs_chromium
+from tests.support.pages import Site, sign_in
+
+pytestmark = needs_chromium
+
+KILOBYTE = 1000
+
+
+class Traffic:
+    """What a page has loaded since the last `take`."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._asked: dict[str, str] = {}
+        self._bytes: dict[str, int] = {}
+        devtools = page.context.new_cdp_session(page)
+        devtools.on("Network.requestWillBeSent", self._note_request)
+        devtools.on("Network.loadingFinished", self._note_end)
+        devtools.send("Network.enable")
+
+    def _note_request(self, event: Any) -> None:
+        self._asked[event["requestId"]] = event["request"]["url"]
+
+    def _note_end(self, event: Any) -> None:
+        self._bytes[event["requestId"]] = int(event["encodedDataLength"])
+
+    def take(self) -> dict[str, int]:
+        """Return the bytes that came over the network by address, of what was not in a cache."""
+        self._page.wait_for_load_state("networkidle")
+        found = {url: self._bytes.get(id, 0) for id, url in self._asked.items()}
+        self._asked.clear()
+        return {url: size for url, size in found.items() if size}
+
+
+def test_the_sign_in_page_is_small(page: Page, site: Site) -> None:
+    traffic = Traffic(page)
+    page.goto("/login")
+    loaded = traffic.take()
+    assert len(loaded) <= 24, loaded
+    assert sum(loaded.values()) <= 45 * KILOBYTE, loaded
+    page.reload()
+    again = traffic.take()
+    own = {url: size for url, size in again.items() if "/api/v1/" not in url}
+    assert len(again) <= 5, again
+    assert sum(own.values()) <= 8 * KILOBYTE, own
+
+
+@pytest.mark.parametrize("path", ["/settings/profile"])
+def test_a_page_of_the_account_is_small(page: Page, site: Site, path: str) -> None:
+    page.goto(f"/login?return_path={path}")
+    sign_in(page, site.ada)
+    page.wait_for_url(f"**{path}")
+    traffic = Traffic(page)
+    page.reload()
+    assert len(traffic.take()) <= 5
+
+
+def test_nothing_moves_while_the_sign_in_page_is_loaded(page: Page, site: Site) -> None:
+    page.add_init_script(
+        """window.shifts = 0;
+        new PerformanceObserver((list) => {
+          for (const entry of list.getEntries()) window.shifts += entry.value;
+        }).observe({ type: "layout-shift", buffered: true });"""
+    )
+    page.goto("/login")
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate("window.shifts") <= 0.02

@@ -1,0 +1,240 @@
+"""Drives the built-in pages in the system's Chromium."""
+
+import json
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import sqlalchemy as sa
+from playwright.sync_api import Browser, Page, expect
+
+from app.core.runtime import Runtime
+from app.users.models import User
+from tests.support import factories, npm
+from tests.support.authenticator import Authenticator
+from tests.support.browser import Complaints
+from tests.support.factories import KnownUser
+from tests.support.launcher import Service, eventually
+from tests.support.leaks import watch
+from tests.support.mailbox import Mailbox
+
+# Collects what the Content Security Policy stops, and gives tests the page's own base modules.
+BEFORE_ALL_SCRIPTS = """
+window.policyReports = [];
+window.module = (name) => {
+  const [known] = document.querySelector("link[rel=modulepreload]").href.match(/.*pages.\\w+/);
+  return import(`${known}/base/${name}.js`);
+};
+document.addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) =>
+  window.policyReports.push(`${violatedDirective} ${blockedURI}`));
+"""
+
+
+AXE = Path(__file__).parent / "axe"
+SMALL = {"width": 320, "height": 640}
+# The levels A and AA of WCAG 2.2, and what else makes a page hard to use.
+AXE_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+class Site:
+    """The running service as the pages' tests see it."""
+
+    def __init__(self, service: Service, rt: Runtime) -> None:
+        self.rt = rt
+        self.flask = service.flask
+        self.mailbox = Mailbox(service.instance / "mail")
+        self.mailbox.read()  # those of earlier tests
+        self.origin = f"http://localhost:{service.port}"
+        self.numeric_origin = service.url
+        self.ada = factories.make_user(rt, username="ada", role="admin")
+        self.configure(public_site_url=[self.origin])
+
+    def configure(self, **values: Any) -> None:
+        """Change settings, and wait until every worker follows."""
+        factories.configure(self.rt, **values)
+
+    def add(self, username: str, **columns: Any) -> KnownUser:
+        """Add an account."""
+        return factories.make_user(self.rt, username=username, **columns)
+
+    def change(self, user: KnownUser, **columns: Any) -> None:
+        """Change columns of an account."""
+        with self.rt.transaction() as session:
+            session.execute(sa.update(User).where(User.id == user.id).values(**columns))
+
+    def mailed(self) -> str:
+        """Wait for a mail; return the path and query of its link."""
+        [mail] = eventually(self.mailbox.read, "a mail")
+        watch.note(self.mailbox.token(mail))
+        link = urlsplit(self.mailbox.link(mail))
+        return f"{link.path}?{link.query}" if link.query else link.path
+
+    def post(self, path: str, body: dict[str, Any]) -> Any:
+        """Send JSON as a page of the site would; return the data of the answer."""
+        headers = {"Content-Type": "application/json", "Origin": self.origin}
+        data = json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.origin}/api/v1{path}", data, headers)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)["data"]
+
+
+@contextmanager
+def opened(
+    browser: Browser, origin: str, complaints: Complaints, *others: str, **options: Any
+) -> Iterator[Page]:
+    """Open a browser profile of its own.
+
+    Afterwards nothing may have been complained of: no console errors, no policy violations, and no
+    requests to hosts but `origin` and `others`. `options` are those of Playwright's contexts.
+    """
+    hosts: set[str] = set()
+    context = browser.new_context(base_url=origin, **options)
+    context.add_init_script(BEFORE_ALL_SCRIPTS)
+    page = context.new_page()
+    page.on("console", complaints.note)
+    page.on("pageerror", lambda error: complaints.texts.append(str(error)))
+    page.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
+    yield page
+    if page.url.startswith("http"):
+        assert page.evaluate("window.policyReports") == []
+    context.close()
+    assert complaints.texts == []
+    assert hosts - {""} <= {urlsplit(known).netloc for known in (origin, *others)}
+
+
+def answered(
+    page: Page, pattern: str, status: int, code: str, data: object = None, **headers: str
+) -> None:
+    """Answer a call in the service's place."""
+    msg = "" if code == "success" else "No."
+    body = json.dumps({"code": code, "msg": msg, "data": data, "error": None})
+    headers |= {"Content-Type": "application/json"}
+    page.route(pattern, lambda route: route.fulfill(status=status, body=body, headers=headers))
+
+
+def fill(page: Page, **values: str) -> None:
+    """Fill in the fields of these names."""
+    for name, value in values.items():
+        page.locator(f"[name={name}]:visible").fill(value)
+
+
+def send(page: Page) -> None:
+    """Send the form."""
+    page.locator("[type=submit]:visible").click()
+
+
+def sign_in(page: Page, user: KnownUser, password: str | None = None) -> None:
+    """Fill in and send the form of the sign-in page, which is open."""
+    page.get_by_label("Username or e-mail").fill(user.username)
+    page.get_by_label("Password", exact=True).fill(user.password if password is None else password)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+
+
+def is_signed_in(page: Page, user: KnownUser) -> None:
+    """Expect the page of the account."""
+    page.wait_for_url("**/settings/profile")
+    expect(page.locator("#me")).to_contain_text(user.username)
+
+
+def open_as(page: Page, user: KnownUser, path: str) -> None:
+    """Sign in, and open a page of a console."""
+    page.goto(f"/login?return_path={path}")
+    sign_in(page, user)
+    expect(page.locator("#me")).to_contain_text(user.username)
+
+
+def sign_out(page: Page) -> None:
+    """Sign out by the menu of a page of the account."""
+    page.locator("#account-menu summary").click()
+    page.get_by_role("button", name="Sign out").click()
+
+
+def ask(page: Page, path: str, body: dict[str, Any] | None = None) -> Any:
+    """Post to the API with the cookies of a page that is open; return the data of the answer."""
+    cookies = {cookie["name"]: cookie["value"] for cookie in page.context.cookies()}
+    parts = urlsplit(page.url)
+    origin = f"{parts.scheme}://{parts.netloc}"
+    headers = {"Origin": origin, "X-CSRF-Token": cookies.get("service_csrf", "")}
+    answer = page.context.request.post(f"{origin}/api/v1{path}", data=body, headers=headers)
+    assert answer.ok, answer.text()
+    return answer.json()["data"]
+
+
+def told(page: Page, path: str) -> dict[str, object]:
+    """Return what the API says to who is signed in."""
+    answer: dict[str, object] = page.evaluate(
+        "(path) => fetch(`/api/v1${path}`).then((one) => one.json()).then((one) => one.data)", path
+    )
+    return answer
+
+
+def give_totp(page: Page, user: KnownUser, rt: Runtime) -> tuple[Authenticator, list[str]]:
+    """Set up an authenticator app for an account; return it with the recovery codes.
+
+    The page is signed out afterwards.
+    """
+    ask(page, "/auth/login", {"identifier": user.username, "password": user.password})
+    started = ask(page, "/auth/mfa/totp/setup/start", {})
+    app = Authenticator(started["secret"], rt.clock)
+    body = {"flow_token": started["flow_token"], "code": app.code()}
+    codes = ask(page, "/auth/mfa/totp/setup/finish", body)["recovery_codes"]
+    ask(page, "/auth/logout")
+    return app, codes
+
+
+def make_passkey(page: Page) -> None:
+    """Make a passkey for the account that is signed in, by the modules of the page itself."""
+    page.evaluate(
+        """async () => {
+            const { call } = await window.module("api");
+            const { createPasskey } = await window.module("webauthn");
+            const post = (path, body) => call("post", `/auth/passkeys/register/${path}`, { body });
+            const { flow_id, public_key } = await post("start", {});
+            const credential = await createPasskey(public_key.publicKey);
+            await post("finish", { flow_id, credential });
+        }"""
+    )
+
+
+def barriers(page: Page) -> list[str]:
+    """Return what axe finds to be wrong with a page.
+
+    Raises: npm.Missing.
+    """
+    npm.install(AXE)
+    # Those of what is replaced meanwhile are broken off.
+    page.evaluate("() => Promise.allSettled(document.getAnimations().map((one) => one.finished))")
+    page.evaluate((AXE / "node_modules" / "axe-core" / "axe.min.js").read_text())
+    found = page.evaluate(
+        "(tags) => axe.run({ runOnly: { type: 'tag', values: tags } })", AXE_RULES
+    )
+    return [
+        f"{rule['id']}: {node['html'][:200]} {node['failureSummary']}"
+        for rule in found["violations"]
+        for node in rule["nodes"]
+    ]
+
+
+def barriers_of(
+    browser: Browser, site: Site, state: Callable[[Page, Site], None]
+) -> dict[str, list[str]]:
+    """Return the barriers of a state on a small screen, by colour scheme.
+
+    Nothing may be wider than that screen. Raises: npm.Missing.
+    """
+    found = {}
+    for scheme in ("light", "dark"):
+        complaints = Complaints()
+        seen = {"color_scheme": scheme, "viewport": SMALL, "reduced_motion": "reduce"}
+        with opened(browser, site.origin, complaints, **seen) as page:
+            state(page, site)
+            found[scheme] = barriers(page)
+            assert page.evaluate("document.documentElement.scrollWidth") == SMALL["width"]
+            assert page.evaluate("window.policyReports") == []
+            page.goto("about:blank")  # some states ask again and again
+            # Refusals are part of some states, and the browser logs each.
+            complaints.texts = [text for text in complaints.texts if "status of" not in text]
+    return found
