@@ -33,12 +33,40 @@ def open_page(page: Page) -> None:
         page.goto("/login")
 
 
+def press_button(page: Page, device: VirtualAuthenticator) -> None:
+    """Press it; the device is touched when the request for suggestions has ended."""
+
+    def touch(route: Route) -> None:
+        device.grant_presence()
+        route.continue_()
+
+    page.route(START, touch)
+    page.get_by_role("button", name=BUTTON).click()
+
+
 def test_the_button_signs_in(page: Page, site: Site, device: VirtualAuthenticator) -> None:
     """It also ends the request for suggestions, since a browser runs one at a time."""
     open_page(page)
-    device.grant_presence()
-    page.get_by_role("button", name=BUTTON).click()
+    press_button(page, device)
     is_signed_in(page, site.ada)
+
+
+def test_suggestions_that_come_late_do_not_end_what_the_button_began(
+    page: Page, site: Site, device: VirtualAuthenticator
+) -> None:
+    held: list[Route] = []
+    page.route(START, lambda route: held.append(route))
+    with page.expect_request(START):
+        page.goto("/login")
+    button = page.locator("#passkey")
+    with page.expect_request(START):
+        button.click()
+    of_suggestions, of_button = held
+    for route in (of_button, of_suggestions):
+        with page.expect_response(START):
+            route.continue_()
+    page.wait_for_load_state("networkidle")
+    expect(button).to_have_text("Waiting for your passkey…")
 
 
 def test_a_suggestion_signs_in(page: Page, site: Site, device: VirtualAuthenticator) -> None:
@@ -88,8 +116,7 @@ def test_a_passkey_that_is_unknown_here_is_not_accepted(
     with site.rt.transaction() as session:
         queries.remove_all(session, site.ada.id)
     open_page(page)
-    device.grant_presence()
-    page.get_by_role("button", name=BUTTON).click()
+    press_button(page, device)
     expect(page.get_by_role("alert")).to_have_text("This passkey was not accepted.")
     complaints.take_refusal(401)
 

@@ -12,7 +12,7 @@ import { afterSignIn, withReturnPath } from "../base/return_path.js";
 import { untilAnswered } from "../base/retry.js";
 import { whoIsSignedIn } from "../base/session.js";
 import * as webauthn from "../base/webauthn.js";
-import { offerInField } from "./passkey_autofill.js";
+import { offerInField, stopOffering } from "./passkey_autofill.js";
 
 /** @typedef {import("../../types").Schemas["MfaRequiredData"]} MfaRequired */
 /** @typedef {import("../../types").Data<"post", "/auth/login"> | import("../../types").Data<"post", "/auth/passkeys/login/finish">} Step */
@@ -50,7 +50,7 @@ async function goOn(step) {
 
 /** @param {Pick<MfaRequired, "flow_token" | "expires_in" | "methods">} challenge */
 async function showSecondFactor(challenge) {
-  webauthn.stop();
+  stopOffering();
   clearProblem();
   const { secondFactor } = await import("./second_factor.js");
   secondFactor(challenge, goOn);
@@ -63,7 +63,7 @@ function passwordForm() {
     busy: t("login.busy"),
     own: { "auth.credentials_failed": "login.wrong" },
     async submit({ identifier = "", password = "" }) {
-      webauthn.stop();
+      stopOffering();
       await goOn(await call("post", "/auth/login", { body: { identifier, password } }));
     },
     actions: ({ code }) => (SWITCHED_OFF.test(code) ? [loadAgain()] : []),
@@ -91,7 +91,7 @@ function carryAddress(/** @type {HTMLFormElement} */ form) {
 }
 
 async function showPending(/** @type {string} */ identifier) {
-  webauthn.stop();
+  stopOffering();
   const { pendingActivation } = await import("./pending.js");
   pendingActivation(identifier);
 }
@@ -107,6 +107,7 @@ function passkeyButton() {
   button.addEventListener("click", async () => {
     if (button.getAttribute("aria-disabled")) return;
     clearProblem();
+    stopOffering();
     const finish = busy(button, t("login.passkey_busy"));
     try {
       await signInByPasskey(await call("post", "/auth/passkeys/login/start", { body: {} }));

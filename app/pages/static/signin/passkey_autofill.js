@@ -12,6 +12,12 @@ const FRESH_PART = 0.8;
 /** Each offer ends the one before it. */
 let offers = 0;
 
+/** Ends the offer: the person does something else. */
+export function stopOffering() {
+  offers += 1;
+  stop();
+}
+
 /**
  * @param {(started: import("../../types").Data<"post", "/auth/passkeys/login/start">, mediation: "conditional") => Promise<void>} use
  * @param {(error: unknown) => void} failed
