@@ -60,9 +60,10 @@ def create(
 
     The installation must be ready, except for the first administrator, who can thus be created
     without a browser. None for the quota or the group means the default one. Raises:
-    SystemNotInitialized, NoAdministrator, GroupNotFound, NameAmbiguous, GroupUnusable and what
-    `users.create` raises.
+    SystemNotInitialized, NoAdministrator, GroupNotFound, NameAmbiguous, GroupUnusable,
+    RateLimited and what `users.create` raises.
     """
+    _limit_role_changes(rt, by, is_change=role is Role.ADMIN)
     users.require_acceptable(rt, password, username, email)
     password_hash = rt.passwords.hash(password)
     if storage_quota is None:
@@ -142,7 +143,9 @@ def update(
     OwnAccount, LastAdministrator, PasswordAbsent.
     """
     if "role" in wanted:
-        _limit_role_changes(rt, by, who, wanted["role"])
+        with rt.reading() as reader:
+            is_new = users.named(reader, who).role != wanted["role"]
+        _limit_role_changes(rt, by, is_change=is_new)
     with locked(rt, who, locks.SETUP, locks.STORAGE_TOPOLOGY) as (session, account):
         if expected_updated_at not in (None, account.updated_at):
             raise AccountChanged
@@ -278,16 +281,12 @@ def _change(
     return users.get(session, account.id)
 
 
-def _limit_role_changes(rt: Runtime, by: Operator, who: str | int, role: Role) -> None:
+def _limit_role_changes(rt: Runtime, by: Operator, *, is_change: bool) -> None:
     """Slow down whoever has stolen an administrator's session; not an operator with a shell.
 
-    Raises: UserNotFound, RateLimited.
+    Raises: RateLimited.
     """
-    if by.user_id is None or not rt.config.rate_limits:
-        return
-    with rt.reading() as session:
-        is_change = users.named(session, who).role != role
-    if is_change:
+    if is_change and by.user_id is not None and rt.config.rate_limits:
         rt.limits.rates.take("admin_role_changes", ROLE_CHANGES, str(by.user_id))
 
 

@@ -97,13 +97,14 @@ def without_secrets(details: Any) -> Any:
 
 
 def _told(chosen: queries.Filter) -> dict[str, object]:
-    """Return the filters that are set, as they are written down."""
-    moments = {"since", "until"}
-    return {
-        name: timestamp(value) if name in moments else value
-        for name, value in vars(chosen).items()
-        if value is not None
-    }
+    """Return the filters that are set, as they are written down.
+
+    What may name somebody is left out: the entry would outlive that account.
+    """
+    given = {name: value for name, value in vars(chosen).items() if value is not None}
+    moments = {name: timestamp(given[name]) for name in {"since", "until"} & given.keys()}
+    personal = dict.fromkeys({"keyword", "ip_address"} & given.keys(), True)
+    return given | moments | personal
 
 
 def _pieces(rt: Runtime, ids: "array[int]", kind: Format) -> Iterator[bytes]:

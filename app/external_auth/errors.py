@@ -27,7 +27,7 @@ class KindUnknown(NotFound):
 class ProviderKeyInvalid(BadRequest):
     """What names the provider cannot be a provider's key."""
 
-    message = "A provider key has 2 to 64 letters a-z, digits or hyphens, and no hyphen at an end."
+    message = 'A provider key has 2 to 64 letters a-z, digits or inner hyphens, and is not "new".'
 
 
 class ProviderNotFound(NotFound):

@@ -230,7 +230,7 @@ def _describe(view: View, access: Access, confirmation: Confirmation | None) -> 
     operation.access = access
     operation.may_fail_with(*SESSION_ERRORS)
     if confirmation:
-        operation.may_fail_with(ConfirmationRequired)
+        operation.may_fail_with(ConfirmationRequired, *origin.SOURCE_ERRORS)
     return operation
 
 
@@ -269,6 +269,8 @@ def require_confirmation(by: Operator) -> None:
 
 def _require_confirmation(principal: Principal, kind: Confirmation | None) -> None:
     rt = runtime()
+    if kind and request.method in origin.SAFE_METHODS and cookies.access_cookie() is not None:
+        origin.check_source()  # a download is told to its owner, and counted
     window = kind and confirmation_window(rt, kind)
     if window and rt.clock.now() - principal.confirmed_at > window:
         raise ConfirmationRequired

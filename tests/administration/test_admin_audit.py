@@ -141,6 +141,23 @@ def test_an_export_is_a_file_and_is_recorded(boss, admin, rt):
     assert json.loads(entry.details) == {"format": "csv", "rows": 1, "filters": filters}
 
 
+def test_an_export_does_not_write_down_whom_it_was_about(boss, rt):
+    boss.get(f"{EXPORT}?keyword=ada@example.com&ip_address=203.0.113.77")
+    [entry] = audit_rows(rt, "admin_export_audit_log")
+    assert json.loads(entry.details)["filters"] == {"keyword": True, "ip_address": True}
+
+
+def test_to_ask_what_an_export_would_be_exports_nothing(boss, rt):
+    assert boss.call("HEAD", EXPORT).status == 200
+    assert audit_rows(rt, "admin_export_audit_log") == []
+
+
+def test_no_page_of_another_site_can_cause_an_export(boss, rt):
+    boss.headers = {"Sec-Fetch-Site": "cross-site"}
+    boss.get(EXPORT).fails(403, "auth.request_source_untrusted")
+    assert audit_rows(rt, "admin_export_audit_log") == []
+
+
 def test_no_cell_is_a_formula_and_any_text_is_one_cell(boss, add):
     names = ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", 'a "b", c\r\nd', "é,;'"]
     add(*({"entity_name": name, "user_agent": name} for name in names))

@@ -91,6 +91,8 @@ def test_twenty_roles_an_hour_and_administrator(boss, rt, clock):
     boss.patch(path, {"role": "admin"}).fails(429, "rate_limited")
     boss.patch(path, {"role": "user", "storage_quota": 3}).ok()  # it has that role
     assert count(rt, User, User.role == "admin") == 1
+    made = {"username": "grace", "email": "grace@example.com", "role": "admin"}
+    boss.post("/admin/users", made).fails(429, "rate_limited")
     clock.advance(minutes=3)
     boss.patch(path, {"role": "admin"}).ok()
 

@@ -47,7 +47,7 @@ def use_cases(rt, by, there, user):
     yield lambda: groups.create(rt, by, "New", groups.in_order([1]))
     yield lambda: groups.update(rt, by, group, name="Slow")
     yield lambda: groups.delete(rt, by, group)
-    yield lambda: providers.add(rt, by, key="new", client_secret=SECRET, **HUB)
+    yield lambda: providers.add(rt, by, key="another", client_secret=SECRET, **HUB)
     yield lambda: providers.update(rt, by, provider, client_secret=SECRET)
     yield lambda: testing.test(rt, by, provider)
     yield lambda: testing.test_draft(rt, by, "github", client_id="x", client_secret=SECRET)

@@ -209,6 +209,15 @@ def test_a_disabled_account_is_told_nothing_more(live, user, sign_in, watch):
 
 
 @pytest.mark.postgres
+def test_who_deletes_the_account_ends_its_streams(live, user, sign_in, watch):
+    stream, other = watch(sign_in(user)), watch(sign_in(make_user(live.rt)))
+    sign_in(user).delete("/auth/account", {"confirm": user.username}).ok()
+    stream.wait_for_end()
+    publish(live.rt, EVERYBODY, 1)
+    assert numbers([other.event()]) == [1]
+
+
+@pytest.mark.postgres
 def test_strangers_get_an_envelope(live):
     with live.client() as client:
         client.get(PATH).fails(401, "auth.token_missing")

@@ -106,6 +106,7 @@ def test_a_key_may_be_chosen_and_is_taken_once(boss):
     [
         {"provider_kind": "myspace"},
         {"provider_kind": None},
+        {"key": "new"},
         {"display_name": " "},
         {"client_id": None},
         {"enabled": "yes"},

@@ -208,6 +208,7 @@ def test_two_steps_are_set_up_and_turned_off(
     page.get_by_role("dialog").get_by_label("Code").fill(fresh[0])
     page.keyboard.press("Enter")
     expect(steps.get_by_role("button", name="Set up")).to_be_visible()
+    expect(steps.get_by_role("heading")).to_be_focused()
     assert told(page, "/auth/mfa")["enabled"] is False
 
 

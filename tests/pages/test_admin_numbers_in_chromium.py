@@ -92,12 +92,11 @@ def test_the_audit_log_is_searched_read_and_exported(
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Export").click()
     with page.expect_download() as download:
-        page.get_by_role("link", name="JSON Lines").click()
+        page.get_by_role("button", name="JSON Lines").click()
     file = tmp_path / "log.jsonl"
     download.value.save_as(file)
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert {line["entity_name"] for line in lines} == {"ada"}
-    page.keyboard.press("Escape")
     assert is_narrow(page)
 
 

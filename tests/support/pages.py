@@ -53,7 +53,7 @@ class Site:
         self.configure(public_site_url=[self.origin])
 
     def configure(self, **values: Any) -> None:
-        """Change settings, and wait until every worker follows."""
+        """Change settings; every worker follows within a second."""
         factories.configure(self.rt, **values)
 
     def add(self, username: str, **columns: Any) -> KnownUser:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
 
 from app.administration import audit_export, audit_log, errors
 from app.administration.audit_export import Format
@@ -57,7 +57,8 @@ def list_actions() -> list[dict[str, Any]]:
 
 def attachment(by: Operator, wanted: Wanted, chosen: Filter, kind: Format) -> Response:
     """Return the answer that is an export."""
-    pieces = audit_export.export(runtime(), by, wanted, chosen, kind)
+    is_asked_only = request.method == "HEAD"
+    pieces = () if is_asked_only else audit_export.export(runtime(), by, wanted, chosen, kind)
     name = audit_export.file_name(runtime(), kind)
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(pieces, content_type=audit_export.MEDIA_TYPES[kind], headers=headers)

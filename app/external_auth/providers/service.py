@@ -50,6 +50,7 @@ SECRET_UNREADABLE = (
     "is lost, set the secret again"
 )
 ALIASES = {"oauth2": ProviderKind.GENERIC_OAUTH2}
+_PAGE_OF_A_NEW_ONE = "new"  # /admin/external-auth/new
 _KEY = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])")
 # For this long a late click is told that the link has expired, rather than that it is unknown.
 RETENTION = timedelta(days=7)
@@ -84,7 +85,7 @@ def checked_key(typed: str) -> str:
     Raises: ProviderKeyInvalid.
     """
     key = typed.strip().lower()
-    if not _KEY.fullmatch(key):
+    if not _KEY.fullmatch(key) or key == _PAGE_OF_A_NEW_ONE:
         raise ProviderKeyInvalid
     return key
 

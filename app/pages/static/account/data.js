@@ -12,6 +12,7 @@ import { orSignIn } from "../base/session.js";
 import { button } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { panel } from "../console/panel.js";
+import { saveFile, today } from "../console/save_file.js";
 import { toast } from "../console/toast.js";
 
 const FORMATS = /** @type {const} */ (["zip", "json"]);
@@ -39,11 +40,7 @@ function exportPanel(username) {
 async function download(username, format) {
   const file = await asOwner(t("data.export.why"), () => orSignIn(callForFile("get", "/auth/export", { query: { format } })));
   if (!file) return;
-  const url = URL.createObjectURL(file);
-  const day = new Date().toISOString().slice(0, 10);
-  el("a", { href: url, download: `gatehouse-${username}-${day}.${format}` }).click();
-  // The browser reads it after the click.
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  saveFile(file, `gatehouse-${username}-${today()}.${format}`);
   toast(t("data.exported"));
 }
 

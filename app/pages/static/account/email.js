@@ -58,7 +58,6 @@ function changeForm(host, opener) {
       "auth.email_exists": "new_email",
       "auth.email_blocked": "new_email",
       "auth.email_not_allowlisted": "new_email",
-      bad_request: "new_email",
     },
     async submit({ new_email = "" }) {
       const changed = await asOwner(t("email.why"), () => orSignIn(call("post", "/auth/email/change", { body: { new_email } })));

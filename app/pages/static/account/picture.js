@@ -36,6 +36,7 @@ export function showPicture(host, me, changed) {
     const done = await received(chosen, progress);
     file.value = "";
     if (done) changed(done);
+    if (document.activeElement === document.body) host.querySelector("button")?.focus();
   };
   file.addEventListener("change", () => take(file.files?.[0]));
   const drop = el("div", { class: "picture-drop" }, avatar(name, url, "large"), el("div", {}, el("div", { class: "form-actions" }, choose, ...others(source, changed)), el("p", { class: "hint" }, t("picture.hint"))));

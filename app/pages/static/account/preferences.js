@@ -41,9 +41,9 @@ function lookPanel(now) {
   const current = now.display_time_zone ?? "browser";
   if (!zones.includes(current)) zones.push(current);
   const zone = select("display_time_zone", zones.map((one) => [one, one === "browser" ? t("preferences.zone_browser") : one.replaceAll("_", " ")]), { value: current });
-  language.addEventListener("change", () => save({ language: language.value }).then((isSaved) => isSaved && readIn(language.value)));
-  theme.addEventListener("change", () => save({ theme_mode: /** @type {"system"} */ (theme.value) }).then((isSaved) => isSaved && colour(theme.value)));
-  zone.addEventListener("change", () => save({ display_time_zone: zone.value }));
+  saveOnChange(language, "language", readIn);
+  saveOnChange(theme, "theme_mode", colour);
+  saveOnChange(zone, "display_time_zone");
   const hasThemes = document.getElementById("theme");
   return panel(
     "look",
@@ -64,7 +64,7 @@ function filesPanel(now) {
   const fields = Object.entries(FILES).map(([key, options]) => {
     const value = String(now[/** @type {"view_mode"} */ (key)] ?? options[0]);
     const choice = select(key, options.map((one) => [one, t(`preferences.${key}.${one}`)]), { value });
-    choice.addEventListener("change", () => save({ [key]: choice.value }));
+    saveOnChange(choice, /** @type {"view_mode"} */ (key));
     return field(t(`preferences.${key}`), choice);
   });
   const live = checkbox("storage_event_stream_enabled", t("preferences.live"), { checked: now.storage_event_stream_enabled ?? true, isSwitch: true, hint: t("preferences.live_hint") });
@@ -73,6 +73,24 @@ function filesPanel(now) {
     if (!(await save({ storage_event_stream_enabled: box.checked }))) box.checked = !box.checked;
   });
   return panel("files", t("preferences.files"), { lead: t("preferences.files_lead") }, el("div", { class: "choices-column" }, ...fields, live));
+}
+
+/**
+ * Saves what is chosen; what the service refuses is not chosen any more.
+ * @param {HTMLSelectElement} choice
+ * @param {keyof Preferences} key
+ * @param {(value: string) => void} [done]
+ */
+function saveOnChange(choice, key, done) {
+  let { value: saved } = choice;
+  choice.addEventListener("change", async () => {
+    if (!(await save({ [key]: choice.value }))) {
+      choice.value = saved;
+      return;
+    }
+    saved = choice.value;
+    done?.(saved);
+  });
 }
 
 /**

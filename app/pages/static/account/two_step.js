@@ -1,7 +1,7 @@
 // @ts-check
 // The second factor: set up with an app, recovery codes, turned off.
 
-import { call, callForFile, Refusal } from "../base/api.js";
+import { call, callForFile } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { openDialog } from "../base/dialog.js";
 import { el, replace } from "../base/dom.js";
@@ -88,18 +88,7 @@ async function setUp(host) {
       toast(t("two_step.is_on"));
       await reload(host);
     },
-    taken: (refusal) => closesOn(refusal, close),
   });
-}
-
-/**
- * What is not about the code ends the dialog, so that it is seen.
- * @param {Refusal} refusal
- * @param {() => void} close
- */
-function closesOn(refusal, close) {
-  if (!(refusal.code in CODE_FIELDS)) close();
-  return false;
 }
 
 /** @param {string} secret in groups of four, which are easier to type */
@@ -128,7 +117,8 @@ function codeField(label, hint, mode) {
  * @param {string} title
  * @param {string} text
  * @param {string} verb
- * @param {(code: string) => Promise<void>} submit
+ * @param {(code: string) => Promise<() => Promise<void>>} submit returns what is left to do when
+ *   the dialog is closed
  */
 function askForCode(title, text, verb, submit) {
   const cancel = button(t("cancel"));
@@ -146,10 +136,10 @@ function askForCode(title, text, verb, submit) {
     fields: CODE_FIELDS,
     own: CODE_OWN,
     async submit({ code = "" }) {
-      await submit(code);
+      const goOn = await submit(code);
       close();
+      await goOn();
     },
-    taken: (refusal) => closesOn(refusal, close),
   });
 }
 
@@ -159,8 +149,10 @@ function askForCode(title, text, verb, submit) {
  */
 async function newCodes(host, code) {
   const codes = await orSignIn(call("post", "/auth/mfa/recovery-codes/regenerate", { body: { code } }));
-  await showCodes(codes);
-  await reload(host);
+  return async () => {
+    await showCodes(codes);
+    await reload(host);
+  };
 }
 
 /**
@@ -171,7 +163,7 @@ async function newCodes(host, code) {
 async function turnOff(host, id, code) {
   await orSignIn(call("delete", "/auth/mfa/factors/{factor_id}", { path: { factor_id: id }, body: { code } }));
   toast(t("two_step.is_off"));
-  await reload(host);
+  return () => reload(host);
 }
 
 /** @param {string[]} lines */

@@ -1,7 +1,8 @@
 // @ts-check
 // Who did what, and when: the audit log with filters, details and export.
 
-import { call } from "../base/api.js";
+import { call, callForFile } from "../base/api.js";
+import { asOwner } from "../base/confirm.js";
 import { openDialog } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
 import { ago, count, moment, momentOf } from "../base/format.js";
@@ -14,6 +15,7 @@ import { button, field, select, textInput } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 import { facts } from "../console/panel.js";
+import { saveFile, today } from "../console/save_file.js";
 import { actorOf, detailPairs } from "./events.js";
 
 /** @typedef {import("./events.js").Entry} Entry */
@@ -45,7 +47,7 @@ open(async () => {
     ask: (query, signal) => call("get", "/admin/audit-logs", { query: asked(query), signal }),
   });
   const take = button(t("audit.export"), { class: "secondary" });
-  take.addEventListener("click", () => act(take, t("one_moment"), offerExport));
+  take.addEventListener("click", () => act(take, t("one_moment"), () => offerExport(take)));
   byId("page-actions").append(take, reloadButton(reload));
 });
 
@@ -113,18 +115,30 @@ function showEntry(entry) {
   done.addEventListener("click", openDialog(actionText(entry.action), [content], { focus: done }));
 }
 
-/** Asks how many there are, which also renews the session that the download needs. */
-async function offerExport() {
+/** @param {HTMLElement} opener */
+async function offerExport(opener) {
   const query = asked(Object.fromEntries([...new URLSearchParams(window.location.search)].filter(([name]) => name !== "offset")));
   const { total } = await orSignIn(call("get", "/admin/audit-logs", { query: { ...query, limit: 1 } }));
   const isMuch = total > MAX_EXPORTED;
   const done = el("button", { type: "button", class: "secondary" }, t("dialog.close"));
-  const links = Object.entries(FORMATS).map(([format, name]) => {
-    const href = `/api/v1/admin/audit-logs/export?${new URLSearchParams({ ...query, format })}`;
-    return el("a", { class: "button primary", href, download: "" }, name);
+  const takers = Object.entries(FORMATS).map(([format, name]) => {
+    const take = () => {
+      close();
+      act(opener, t("one_moment"), () => download(query, /** @type {keyof typeof FORMATS} */ (format)));
+    };
+    return button(name, { class: "primary", click: take });
   });
   const text = isMuch ? t("audit.too_many", { count: total, most: count(MAX_EXPORTED) }) : t("audit.export_text", { count: total });
-  const content = el("div", { class: "dialog-body" }, el("p", { class: "lead" }, text), el("div", { class: "dialog-actions" }, done, ...(isMuch ? [] : links)));
+  const content = el("div", { class: "dialog-body" }, el("p", { class: "lead" }, text), el("div", { class: "dialog-actions" }, done, ...(isMuch ? [] : takers)));
   const close = openDialog(t("audit.export"), [content], { focus: done });
   done.addEventListener("click", close);
+}
+
+/**
+ * @param {Record<string, any>} query
+ * @param {keyof typeof FORMATS} format
+ */
+async function download(query, format) {
+  const file = await asOwner(t("audit.export_why"), () => orSignIn(callForFile("get", "/admin/audit-logs/export", { query: { ...query, format } })));
+  if (file) saveFile(file, `gatehouse-audit-${today()}.${format}`);
 }

@@ -5,7 +5,7 @@ import { call } from "../base/api.js";
 import { openDialog } from "../base/dialog.js";
 import { el, replace } from "../base/dom.js";
 import { handle } from "../base/form.js";
-import { english, t } from "../base/i18n.js";
+import { t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
 import { say } from "../base/live.js";
 import { orSignIn } from "../base/session.js";
@@ -28,7 +28,6 @@ export function askForGroup(group, policies, done) {
   const name = textInput("name", { id: "group-name", value: group?.name ?? "", required: true, maxlength: 128 });
   const lines = el("ol", { class: "policies" });
   const adder = select("policy", [], { id: "group-policy" });
-  const problem = el("p", { class: "field-error", role: "alert" });
   const draw = () => {
     replace(lines, ...items.map((_, index) => itemLine(items, index, policies, draw)));
     // A policy can be in a group once.
@@ -40,6 +39,7 @@ export function askForGroup(group, policies, done) {
     click: () => {
       items.push({ policy_id: Number(adder.value), min_file_size: 0, max_file_size: 0 });
       draw();
+      if (adding.hidden) /** @type {HTMLElement | null} */ (lines.querySelector("li:last-child input"))?.focus();
     },
   });
   const adding = field(t("group_form.policy"), adder, { beside: add });
@@ -54,7 +54,6 @@ export function askForGroup(group, policies, done) {
     el("p", { class: "hint" }, t("group_form.hint")),
     lines,
     adding,
-    problem,
     el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: "primary" }, t("save"))),
   );
   const close = openDialog(group ? group.name : t("groups.new"), [form], { focus: name });
@@ -67,14 +66,6 @@ export function askForGroup(group, policies, done) {
       else await orSignIn(call("post", "/admin/policy-groups", { body }));
       close();
       await done();
-    },
-    taken(refusal) {
-      if (!["conflict", "bad_request"].includes(refusal.code)) {
-        close();
-        return false;
-      }
-      replace(problem, english(refusal.msg));
-      return true;
     },
   });
 }

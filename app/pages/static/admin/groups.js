@@ -20,10 +20,12 @@ import { askForGroup } from "./group_form.js";
 /** @typedef {import("../../types").Data<"get", "/admin/policy-groups/{id}">} Group */
 /** @typedef {import("../../types").Data<"get", "/admin/policies">["items"]} Policies */
 
+const adder = el("span", { class: "actions" });
+
 open(async () => {
   await show();
   byId("content").removeAttribute("aria-busy");
-  byId("page-actions").append(reloadButton(() => show().catch(showProblem)));
+  byId("page-actions").append(adder, reloadButton(() => show().catch(showProblem)));
 });
 
 async function show() {
@@ -32,8 +34,7 @@ async function show() {
   );
   const groups = await orSignIn(Promise.all(listed.map(({ id }) => call("get", "/admin/policy-groups/{id}", { path: { id } }))));
   const add = button(t("groups.new"), { class: "primary", id: "new-group", click: () => askForGroup(null, policies, changed) });
-  document.getElementById("new-group")?.remove();
-  byId("page-actions").prepend(add);
+  replace(adder, add);
   replace(byId("content"), ...(groups.length > 0 ? groups.map((group) => groupPanel(group, groups, policies)) : [empty(t("groups.empty"))]));
 }
 

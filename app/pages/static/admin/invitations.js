@@ -21,6 +21,7 @@ import { toast } from "../console/toast.js";
 const STATUSES = /** @type {const} */ (["pending", "accepted", "expired", "revoked"]);
 const KINDS = /** @type {const} */ ({ pending: "warn", accepted: "good", expired: "plain", revoked: "plain" });
 const DAY_SECONDS = 86_400;
+const MAX_DAYS = 365;
 
 open(() => {
   const host = el("div", { class: "list" });
@@ -69,8 +70,8 @@ function actions({ id, email, status, accepted_user_id: account }, reload) {
   again.addEventListener("click", () =>
     act(again, t("one_moment"), async () => {
       const made = await orSignIn(call("post", "/admin/users/invitations/{id}/resend", { path }));
-      await reload();
       await showLink(made);
+      await reload();
     }),
   );
   const revoke = button(t("invitations.revoke"), { class: "link", "aria-label": `${t("invitations.revoke")}: ${email}` });
@@ -89,7 +90,7 @@ function actions({ id, email, status, accepted_user_id: account }, reload) {
 /** @param {() => Promise<void>} reload */
 function askForAddress(reload) {
   const address = textInput("email", { id: "invite-email", type: "email", required: true, autocapitalize: "none" });
-  const days = textInput("days", { id: "invite-days", type: "number", min: 1, max: 365, placeholder: t("invitations.days_default"), inputmode: "numeric" });
+  const days = textInput("days", { id: "invite-days", type: "number", min: 1, max: MAX_DAYS, placeholder: t("invitations.days_default"), inputmode: "numeric" });
   const cancel = button(t("cancel"));
   const form = el(
     "form",
@@ -100,21 +101,16 @@ function askForAddress(reload) {
   );
   const close = openDialog(t("invitations.new"), [form], { focus: address });
   cancel.addEventListener("click", close);
-  const fields = { "auth.email_exists": "email", "auth.email_blocked": "email", "auth.email_not_allowlisted": "email", bad_request: "email", conflict: "email" };
   handle(form, {
     busy: t("one_moment"),
-    checks: { email: CHECKS.email ?? String },
-    fields,
+    checks: { email: CHECKS.email ?? String, days: (value) => (value && !days.checkValidity() ? t("invitations.days_wrong", { most: MAX_DAYS }) : "") },
+    fields: { "auth.email_exists": "email", "auth.email_blocked": "email", "auth.email_not_allowlisted": "email" },
     async submit({ email = "", days: wanted }) {
       const ttl = wanted ? { ttl_secs: Math.round(Number(wanted) * DAY_SECONDS) } : {};
       const made = await orSignIn(call("post", "/admin/users/invitations", { body: { email: email.trim(), ...ttl } }));
       close();
-      await reload();
       await showLink(made);
-    },
-    taken(refusal) {
-      if (!(refusal.code in fields)) close();
-      return false;
+      await reload();
     },
   });
 }

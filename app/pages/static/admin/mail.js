@@ -46,7 +46,7 @@ function serverPanel([host = "", port = "", from = ""], address) {
     own: { "mail.delivery_failed": "mail.test_failed", "mail.not_configured": "mail.not_configured" },
     async submit({ target = "" }) {
       const body = { action: "send_test_email", target_email: target.trim() };
-      await orSignIn(call("post", "/admin/config/{key}/action", { path: { key: "mail_smtp_host" }, body }));
+      await orSignIn(call("post", "/admin/config/{key}/action", { path: { key: "mail" }, body }));
       toast(t("mail.test_sent", { email: target.trim() }));
     },
   });

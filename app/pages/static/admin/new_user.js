@@ -44,7 +44,7 @@ export function askForUser(groups) {
   handle(form, {
     busy: t("one_moment"),
     checks: { username: CHECKS.username ?? String, email: CHECKS.email ?? String, password: (value) => (value ? (CHECKS.password?.(value) ?? "") : "") },
-    fields: { ...FIELDS, bad_request: "password" },
+    fields: FIELDS,
     async submit(values) {
       const made = await asOwner(t("new_user.why"), () => orSignIn(call("post", "/admin/users", { body: bodyOf(values) })));
       if (!made) return;
@@ -55,10 +55,6 @@ export function askForUser(groups) {
         await showOnce({ title: t("new_user.password"), text, lines: [generated], file: `password-${user.username}.txt` });
       }
       await leaveFor(`/admin/users/${user.id}`);
-    },
-    taken(refusal) {
-      if (!(refusal.code in FIELDS) && refusal.code !== "bad_request") close();
-      return false;
     },
   });
 }

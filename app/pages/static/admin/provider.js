@@ -5,7 +5,7 @@ import { call, Refusal } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
-import { act, handle } from "../base/form.js";
+import { act, handle, warnOfLoss } from "../base/form.js";
 import { english, t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
 import { say } from "../base/live.js";
@@ -58,6 +58,7 @@ function show(kind, provider) {
   const test = button(t("provider.test"));
   test.addEventListener("click", () => act(test, t("provider.testing"), async () => showTest(result, await tried(kind, provider, form))));
   form.append(result, el("div", { class: "form-actions" }, el("button", { type: "submit", class: "primary" }, provider ? t("save") : t("provider.create")), test));
+  warnOfLoss(form);
   handle(form, {
     busy: t("saving"),
     fields: { conflict: "key" },
@@ -65,8 +66,8 @@ function show(kind, provider) {
       const saved = await asOwner(t("provider.why"), () => orSignIn(save(kind, provider, form)));
       if (!saved) return;
       toast(t("saved"));
-      if (provider) show(kind, saved);
-      else await leaveFor(`/admin/external-auth/${encodeURIComponent(saved.key)}`);
+      show(kind, saved);
+      if (!provider) window.history.replaceState(null, "", `/admin/external-auth/${encodeURIComponent(saved.key)}`);
     },
   });
   replace(byId("content"), provider && redirectPanel(provider), panel("settings", t("provider.settings"), {}, form), provider && deletionPanel(provider));

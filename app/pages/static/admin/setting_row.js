@@ -10,7 +10,7 @@ import { badge } from "../console/panel.js";
 
 /** @typedef {import("./settings.js").Setting} Setting */
 /** @typedef {import("./settings.js").Value} Value */
-/** @typedef {(setting: Setting, value: Value | null) => void} Change */
+/** @typedef {(setting: Setting, value: Value | null) => boolean} Change returns whether there is a draft */
 
 /**
  * @param {Setting} setting
@@ -28,12 +28,11 @@ export function settingRow(setting, draft, change) {
       draw(null);
       document.getElementById(setting.key)?.focus();
     });
-    const state = now !== undefined ? badge(t("settings.draft"), "warn") : setting.is_set ? badge(t("settings.changed")) : null;
+    const stateOf = (/** @type {boolean} */ isDraft) => (isDraft ? badge(t("settings.draft"), "warn") : setting.is_set && badge(t("settings.changed")));
     const set = (/** @type {Value} */ next) => {
-      change(setting, next);
-      replace(badges, badge(t("settings.draft"), "warn"));
+      replace(badges, stateOf(change(setting, next)));
     };
-    const badges = el("span", {}, state);
+    const badges = el("span", {}, stateOf(now !== undefined));
     replace(
       row,
       el("div", { class: "setting-head" }, el("label", { id: `${setting.key}-label`, for: setting.key, lang: "en" }, labelOf(setting)), badges),

@@ -86,6 +86,7 @@ function tabs() {
     const isHere = name === chosenCategory();
     const link = el("a", { href: `/admin/settings/${name}`, "aria-current": isHere && "page" }, t(`category.${name}`));
     link.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       // Drafts would be lost by loading another page.
       event.preventDefault();
       window.history.pushState(null, "", link.href);
@@ -123,6 +124,7 @@ function change(setting, value) {
   if (isSame || isNothing) drafts.delete(setting.key);
   else drafts.set(setting.key, value);
   tell();
+  return drafts.has(setting.key);
 }
 
 function tell() {
@@ -137,14 +139,15 @@ function discardAll() {
 }
 
 async function saveAll() {
-  const values = Object.fromEntries([...drafts].filter(([, value]) => value !== null));
-  const unset = [...drafts].filter(([, value]) => value === null).map(([key]) => key);
+  const sent = [...drafts];
+  const values = Object.fromEntries(sent.filter(([, value]) => value !== null));
+  const unset = sent.filter(([, value]) => value === null).map(([key]) => key);
   const body = /** @type {any} */ ({ values, unset });
   const { problems } = await orSignIn(call("post", "/admin/config/validate", { body }));
   if (showProblems(problems)) return;
   const done = await asOwner(t("settings.why"), () => orSignIn(patched(body)));
   if (!done) return;
-  drafts.clear();
+  for (const [key, value] of sent) if (drafts.get(key) === value) drafts.delete(key);
   settings = await orSignIn(readAll());
   show();
   toast(t("saved"));

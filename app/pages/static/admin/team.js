@@ -71,7 +71,6 @@ function settingsPanel(team, groups, changed) {
   );
   handle(form, {
     busy: t("saving"),
-    fields: { bad_request: "name" },
     async submit({ name = "", description = "", policy_group_id: group }) {
       const bytes = quota.bytes();
       if (bytes === null) return mark(quota.input, t("quota.invalid"));

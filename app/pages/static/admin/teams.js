@@ -53,19 +53,14 @@ function askForTeam() {
   );
   const close = openDialog(t("teams.new"), [form], { focus: name });
   cancel.addEventListener("click", close);
-  const fields = { not_found: "owner", conflict: "owner", bad_request: "name" };
   handle(form, {
     busy: t("one_moment"),
-    fields,
+    fields: { not_found: "owner", conflict: "owner" },
     own: { not_found: "teams.no_account" },
     async submit({ name: wanted = "", description = "", owner = "" }) {
       const body = { name: wanted.trim(), description: description.trim(), admin_identifier: owner.trim() };
       const team = await orSignIn(call("post", "/admin/teams", { body }));
       await leaveFor(`/admin/teams/${team.id}`);
-    },
-    taken(refusal) {
-      if (!(refusal.code in fields)) close();
-      return false;
     },
   });
 }

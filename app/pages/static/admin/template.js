@@ -4,7 +4,7 @@
 import { call, Refusal } from "../base/api.js";
 import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
-import { act, handle } from "../base/form.js";
+import { act, handle, warnOfLoss } from "../base/form.js";
 import { english, t } from "../base/i18n.js";
 import { setTitle } from "../base/page.js";
 import { showProblem } from "../base/problem.js";
@@ -51,6 +51,7 @@ function show(template, storedSubject, storedHtml) {
     el("p", { class: "hint" }, t("template.placeholders"), " ", ...variables.flatMap((one) => [el("code", {}, `{{${one}}}`), " "])),
     submitLine(t("save"), template.is_overridden && back),
   );
+  warnOfLoss(form);
   const preview = previewOf(() => ({ subject: subject.value, html: html.value }));
   for (const control of [subject, html]) control.addEventListener("input", preview.later);
   const save = async (/** @type {Record<string, string>} */ values, /** @type {string[]} */ unset) => {

@@ -2,6 +2,7 @@
 // Dialogs: the browser keeps the focus inside and returns it; Escape closes them.
 
 import { el } from "./dom.js";
+import { mark } from "./form.js";
 import { t } from "./i18n.js";
 
 let number = 0;
@@ -55,10 +56,12 @@ export function confirmed({ title, text, verb, typed = "" }) {
     );
     const close = openDialog(title, [form], { focus: no, closed: () => resolve(isYes) });
     no.addEventListener("click", close);
+    field.addEventListener("input", () => mark(field, ""));
     form.addEventListener("submit", (event) => {
       isYes = !typed || field.value.trim() === typed;
       if (isYes) return;
       event.preventDefault();
+      mark(field, t("dialog.name_differs"));
       field.focus();
     });
   });

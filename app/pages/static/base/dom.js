@@ -21,12 +21,27 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
+const FOCUSABLE = "a[href], button, input, select, textarea, summary, [tabindex]";
+
 /**
+ * Who had the focus in it has it on the same control of the new content, as far as that has one.
  * @param {Element} host
  * @param {...(Child | Child[])} children
  */
 export function replace(host, ...children) {
+  const focused = host.contains(document.activeElement) ? document.activeElement : null;
+  const place = focused ? [...host.querySelectorAll(FOCUSABLE)].indexOf(focused) : -1;
   host.replaceChildren(...kept(children));
+  if (!focused || place < 0 || document.activeElement !== document.body) return;
+  const all = /** @type {HTMLElement[]} */ ([...host.querySelectorAll(FOCUSABLE)].filter((one) => !one.matches("[disabled], [hidden]")));
+  const name = nameOf(focused);
+  const same = name ? all.find((one) => nameOf(one) === name) : undefined;
+  (same ?? all[Math.min(place, all.length - 1)])?.focus();
+}
+
+/** @param {Element} control */
+function nameOf(control) {
+  return control.id || control.getAttribute("aria-label");
 }
 
 /** @param {(Child | Child[])[]} children */

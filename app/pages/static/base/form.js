@@ -5,7 +5,7 @@ import { Refusal } from "./api.js";
 import { el } from "./dom.js";
 import { explained } from "./errors.js";
 import { hasText, t } from "./i18n.js";
-import { clearProblem, showProblem } from "./problem.js";
+import { clearProblem, showProblem, showProblemIn } from "./problem.js";
 
 /**
  * @typedef {object} Handling
@@ -59,6 +59,16 @@ export function handle(form, handling) {
     if (field.getAttribute("aria-invalid")) mark(field, complaint(field, handling));
   });
   if (early === form) form.requestSubmit();
+}
+
+/**
+ * Asks before a page is left on which a form was changed. A form that was saved is drawn anew.
+ * @param {HTMLFormElement} form
+ */
+export function warnOfLoss(form) {
+  let isChanged = false;
+  form.addEventListener("input", () => (isChanged = true));
+  window.addEventListener("beforeunload", (event) => isChanged && form.isConnected && event.preventDefault());
 }
 
 /**
@@ -174,7 +184,8 @@ function complaint(field, { checks }) {
 function fail(form, { fields, own, actions, taken }, error) {
   if (error instanceof Refusal) {
     if (taken?.(error)) return;
-    const name = fields?.[error.code];
+    // The service names the member of the body that it does not take.
+    const name = /^invalid JSON request body: (\w+): /.exec(error.msg)?.[1] ?? fields?.[error.code];
     const field = fieldsOf(form).find((one) => one.name === name);
     if (field) {
       mark(field, explained(error, own).text);
@@ -182,5 +193,7 @@ function fail(form, { fields, own, actions, taken }, error) {
       return;
     }
   }
-  showProblem(error, { own, actions: error instanceof Refusal ? actions?.(error) : [] });
+  const dialog = form.closest("dialog");
+  if (dialog) showProblemIn(dialog, error, own);
+  else showProblem(error, { own, actions: error instanceof Refusal ? actions?.(error) : [] });
 }

@@ -3,10 +3,12 @@
 
 import { call } from "./api.js";
 import { remember } from "./cookies.js";
+import { tellWhoIsHere } from "./session.js";
 
 /** Remembers language and colours of the account that has just signed in; a failure changes nothing. */
 export async function adoptPreferences() {
   const me = await call("get", "/auth/me", { query: { fields: "preferences" } }).catch(() => null);
+  if (me) tellWhoIsHere(me.id);
   const { language, theme_mode } = me?.preferences ?? {};
   const offered = [...document.querySelectorAll("#language option")].map((one) => /** @type {HTMLOptionElement} */ (one).value);
   const known = offered.find((one) => one === language) ?? offered.find((one) => primary(one) === primary(language));

@@ -21,7 +21,31 @@ export function showProblem(error, { own = {}, actions = [] } = {}) {
   if (isLimit && !(error.code in own)) return showWait(error.retryAfter);
   const { text, isEnglish, hasDetails } = explained(error, own);
   const details = hasDetails && error instanceof Refusal && detailsOf(error);
-  show("bad", [isEnglish ? english(text) : text], { actions, details });
+  const all = [...actions, ...waysOut(error)];
+  show("bad", [isEnglish ? english(text) : text], { actions: all, details });
+}
+
+/**
+ * Where the session is over: signing in in another tab, so that what was typed in this one is kept.
+ * @param {unknown} error
+ */
+function waysOut(error) {
+  const isOver = error instanceof Refusal && error.isSignedOut && document.getElementById("sign-out");
+  return isOver ? [el("a", { href: "/login", target: "_blank" }, t("sign_in.other_tab"))] : [];
+}
+
+/**
+ * Shows why something failed in the dialog in which it was tried; what lies below cannot be seen.
+ * @param {Element} dialog
+ * @param {unknown} error
+ * @param {Record<string, string>} [own] as in showProblem
+ */
+export function showProblemIn(dialog, error, own) {
+  const { text, isEnglish } = explained(error, own);
+  const ways = waysOut(error).flatMap((way) => [" ", way]);
+  clearProblem();
+  const box = el("p", { class: "field-error", id: "dialog-problem", role: "alert" }, isEnglish ? english(text) : text, ...ways);
+  dialog.querySelector(".dialog-actions")?.before(box);
 }
 
 /**
@@ -39,6 +63,7 @@ export function clearProblem() {
   const box = byId("problem");
   box.hidden = true;
   replace(box);
+  document.getElementById("dialog-problem")?.remove();
 }
 
 /**

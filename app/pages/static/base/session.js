@@ -17,11 +17,21 @@ const SIGNED_OUT = "signed-out";
  * @throws {Refusal}
  */
 export async function signedIn() {
-  channel.addEventListener("message", ({ data }) => data === SIGNED_OUT && leaveFor("/login?signed_out=1"));
   if (!csrfToken()) return /** @type {never} */ (await leaveFor(signInPath()));
   const me = await orSignIn(call("get", "/auth/me"));
   if (me.must_change_password && hasPasswords()) return /** @type {never} */ (await leaveFor("/force-password-change"));
+  tellWhoIsHere(me.id);
+  channel.addEventListener("message", ({ data }) => {
+    if (data === SIGNED_OUT) leaveFor("/login?signed_out=1");
+    // What is typed here is another account's, and must not become this one's.
+    else if (data !== me.id) window.location.reload();
+  });
   return me;
+}
+
+/** Pages of another account in other tabs then load again. */
+export function tellWhoIsHere(/** @type {number} */ id) {
+  channel.postMessage(id);
 }
 
 /** Without them nobody can be made to change theirs. */
@@ -45,7 +55,8 @@ export async function whoIsSignedIn() {
 }
 
 /**
- * Waits for an answer; where the session is over, goes to the sign-in page and back here.
+ * Waits for an answer; where the session is over, goes to the sign-in page and back here. A refused
+ * change stays on the page, with what was typed.
  * @template T
  * @param {Promise<T>} answer
  * @returns {Promise<T>}
@@ -55,7 +66,7 @@ export async function orSignIn(answer) {
     return await answer;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    if (error.isSignedOut) return /** @type {never} */ (await leaveFor(signInPath()));
+    if (error.isSignedOut && !error.isChange) return /** @type {never} */ (await leaveFor(signInPath()));
     if (error.code === "auth.password_change_required") {
       return /** @type {never} */ (await leaveFor("/force-password-change"));
     }
