@@ -70,12 +70,12 @@ def pending(page: Page, site: Site) -> None:
     answered(page, "**/auth/login", 403, "auth.pending_activation")
     page.goto("/login")
     sign_in(page, site.ada)
-    expect(page.get_by_role("heading", name="Look into your mailbox")).to_be_focused()
+    expect(page.get_by_role("heading", name="Check your mailbox")).to_be_focused()
 
 
 def unknown_identity(page: Page, site: Site) -> None:
     page.goto("/login?external_auth=email_required&flow=oev_1")
-    page.get_by_role("radio", name="I have none").check()
+    page.get_by_role("radio", name="I have no account").check()
     expect(page.get_by_label("E-mail address")).to_be_visible()
 
 

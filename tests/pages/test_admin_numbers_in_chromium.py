@@ -47,7 +47,7 @@ def test_the_overview_counts_and_draws(page: Page, site: Site, complaints: Compl
 def test_first_steps_stay_until_they_are_hidden(page: Page, site: Site) -> None:
     open_as(page, site.ada, "/admin/overview")
     steps = page.get_by_role("region", name="First steps")
-    expect(steps.get_by_role("link", name="Let mail go out")).to_be_visible()
+    expect(steps.get_by_role("link", name="Set up the mail server")).to_be_visible()
     # The address is set, so that there is nothing to be done about it.
     expect(steps.get_by_text("Set the address")).to_contain_text("(done)")
     steps.get_by_role("button", name="Hide").click()

@@ -88,7 +88,7 @@ def test_a_forgotten_password_is_replaced(page: Page, site: Site) -> None:
     page.goto("/reset-password")
     fill(page, email=site.ada.email)
     send(page)
-    expect(page.get_by_role("heading", name="Look into your mailbox")).to_be_focused()
+    expect(page.get_by_role("heading", name="Check your mailbox")).to_be_focused()
     page.goto(site.mailed())
     expect(page.get_by_role("heading", name="Choose a new password")).to_be_visible()
     fill(page, new_password=NEW)

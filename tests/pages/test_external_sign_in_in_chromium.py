@@ -82,10 +82,10 @@ def test_connecting_may_need_a_second_factor(page: Page, site: Site) -> None:
 
 def test_an_identity_that_is_new_here_gets_a_mail(page: Page, site: Site) -> None:
     leave(page)
-    page.get_by_role("radio", name="I have none").check()
+    page.get_by_role("radio", name="I have no account").check()
     page.get_by_label("E-mail address").fill("jane@example.com")
     page.get_by_role("button", name="Continue with this address").click()
-    expect(page.get_by_role("heading", name="Look into your mailbox")).to_be_focused()
+    expect(page.get_by_role("heading", name="Check your mailbox")).to_be_focused()
     expect(page.get_by_text("We sent a link to jane@example.com.")).to_be_visible()
 
 

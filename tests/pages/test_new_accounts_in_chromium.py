@@ -40,7 +40,7 @@ def test_an_account_that_has_to_be_activated_is_so_by_its_mail(
     site.configure(auth_register_activation_enabled="true")
     page.goto("/register")
     register(page)
-    expect(page.get_by_role("heading", name="Look into your mailbox")).to_be_focused()
+    expect(page.get_by_role("heading", name="Check your mailbox")).to_be_focused()
     complaints.take_refusal(403)
     page.goto(site.mailed())
     page.wait_for_url("**/login?contact_verification=register-activated")

@@ -80,7 +80,7 @@ def test_an_account_that_waits_for_its_mail_can_ask_for_another(
     bob = site.add("bob", activated=False, verified=False)
     page.goto("/login")
     sign_in(page, bob)
-    expect(page.get_by_role("heading", name="Look into your mailbox")).to_be_focused()
+    expect(page.get_by_role("heading", name="Check your mailbox")).to_be_focused()
     complaints.take_refusal(403)
     page.get_by_role("button", name="Send it again").click()
     expect(page.get_by_role("alert")).to_contain_text("another mail is on its way")
@@ -99,7 +99,7 @@ def test_a_way_that_is_switched_off_meanwhile_is_said(
         "Sign-in with a password is switched off here."
     )
     complaints.take_refusal(403)
-    page.get_by_role("button", name="Show what is possible now").click()
+    page.get_by_role("button", name="Show the current options").click()
     expect(page.get_by_label("Password", exact=True)).to_have_count(0)
     expect(page.get_by_role("button", name="Sign in with a passkey")).to_be_visible()
 

@@ -18,7 +18,7 @@ def test_a_forgotten_password_is_replaced_by_the_link_of_a_mail(
     page.get_by_role("link", name="Forgot password?").click()
     expect(page.get_by_label("E-mail address")).to_have_value(site.ada.email)
     send(page)
-    expect(page.get_by_role("heading", name="Look into your mailbox")).to_be_focused()
+    expect(page.get_by_role("heading", name="Check your mailbox")).to_be_focused()
     expect(page.get_by_role("button", name="Send again in")).to_have_attribute(
         "aria-disabled", "true"
     )
