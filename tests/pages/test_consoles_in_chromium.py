@@ -1,14 +1,16 @@
 """What both consoles have in common: nothing typed is lost, the focus stays, one account a page."""
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from app.sessions.models import LoginSession
 from tests.support.browser import Complaints, needs_chromium
-from tests.support.pages import Site, ask, fill, open_as, sign_in
+from tests.support.images import encoded, quarters
+from tests.support.pages import Site, answered, ask, fill, open_as, opened, sign_in, told
 
 pytestmark = needs_chromium
 
@@ -166,3 +168,143 @@ def test_what_the_mail_server_says_to_a_test_mail_is_shown(
     page.get_by_role("button", name="Send test mail").click()
     expect(page.get_by_role("alert").first).to_contain_text("The mail server refused the mail")
     complaints.take_refusal(503)
+
+
+# --- by keyboard alone ----------------------------------------------------------------------------
+
+
+def tab_to(page: Page, control: Locator) -> None:
+    """Press Tab until a control has the focus."""
+    expect(control).to_be_visible()
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        if control.evaluate("(one) => one === document.activeElement"):
+            return
+    raise AssertionError("no way leads there")
+
+
+def press(page: Page, name: str, key: str = "Enter", role: str = "button") -> None:
+    tab_to(page, page.get_by_role(role, name=name, exact=True).last)  # type: ignore[arg-type]
+    page.keyboard.press(key)
+
+
+def test_the_keyboard_alone_manages_an_account(page: Page, site: Site) -> None:
+    site.post("/auth/login", {"identifier": "ada", "password": site.ada.password})
+    open_as(page, site.ada, "/settings/profile")
+    toast = page.locator(".toast")
+    tab_to(page, page.get_by_label("Display name"))
+    page.keyboard.type("Ada L.")
+    page.keyboard.press("Enter")
+    expect(page.locator("#me")).to_contain_text("Ada L.")
+    press(page, "Sessions", role="link")
+    page.wait_for_url("**/settings/sessions")
+    press(page, "Sign out everywhere else")
+    press(page, "Sign out everywhere else")
+    expect(page.get_by_role("row")).to_have_count(2)
+    press(page, "Preferences", role="link")
+    page.wait_for_url("**/settings/preferences")
+    tab_to(page, page.locator("#sort_by"))
+    page.keyboard.press("ArrowDown")
+    expect(toast).to_contain_text("Saved.")
+    press(page, "Security", role="link")
+    page.wait_for_url("**/settings/security")
+    press(page, "Change")
+    page.keyboard.type("ada-new@example.com")
+    page.keyboard.press("Enter")
+    expect(toast).to_contain_text("ada-new@example.com")
+    press(page, "Set up")
+    expect(page.get_by_role("dialog").get_by_label("Code from the app")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Set up")).to_be_focused()
+
+
+def test_the_keyboard_alone_administers(page: Page, site: Site) -> None:
+    open_as(page, site.ada, "/admin/users")
+    toast = page.locator(".toast")
+    press(page, "New account")
+    page.keyboard.type("grace")
+    page.keyboard.press("Tab")
+    page.keyboard.type("grace@example.com")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="I have saved it")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/admin/users/*")
+    expect(page.get_by_role("heading", name="grace", level=1)).to_be_visible()
+    press(page, "Enabled", "Space", "switch")
+    expect(page.locator("#page-actions")).to_contain_text("disabled")
+    press(page, "Invitations", role="link")
+    page.wait_for_url("**/admin/users/invitations")
+    press(page, "Invite somebody")
+    page.keyboard.type("eve@example.com")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="I have saved it")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("tbody tr")).to_contain_text("eve@example.com")
+    press(page, "Settings", role="link")
+    page.wait_for_url("**/admin/settings")
+    tab_to(page, page.locator("#branding_title"))
+    page.keyboard.press("Control+a")
+    page.keyboard.type("Files")
+    press(page, "Save")
+    expect(toast).to_contain_text("Saved.")
+    row = page.locator(".setting", has=page.locator("#branding_title"))
+    expect(row).to_contain_text("by ada")
+    press(page, "Health", role="link")
+    page.wait_for_url("**/admin/health")
+    press(page, "Clean up now")
+    expect(toast).to_contain_text("deleted")
+
+
+# --- what people control --------------------------------------------------------------------------
+
+
+def test_markup_in_what_a_browser_calls_itself_is_shown_as_text(
+    chromium: Browser, site: Site, complaints: Complaints
+) -> None:
+    agent = "<img src=x onerror=alert(1)>/1.0"
+    with opened(chromium, site.origin, complaints, user_agent=agent) as page:
+        open_as(page, site.ada, "/settings/profile")
+        for path in ("/settings/sessions", "/settings/activity", "/admin/overview", "/admin/audit"):
+            page.goto(path)
+            expect(page.locator("#content:not([aria-busy])")).to_be_visible()
+            page.wait_for_load_state("networkidle")
+            assert page.locator("img[src=x]").count() == 0, path
+        page.get_by_role("row").get_by_role("button", name="Details").first.click()
+        expect(page.get_by_role("dialog")).to_contain_text(agent)
+        assert page.locator("img[src=x]").count() == 0
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> Path:
+    file = tmp_path / "picture.png"
+    file.write_bytes(encoded(quarters((600, 400))))
+    return file
+
+
+def choose(page: Page, picture: Path) -> None:
+    page.locator("#picture-file").set_input_files(picture)
+    page.get_by_role("dialog").get_by_role("button", name="Use this").click()
+
+
+def test_an_upload_can_be_cancelled(page: Page, site: Site, picture: Path) -> None:
+    open_as(page, site.ada, "/settings/profile")
+    held: list[Route] = []
+    page.route("**/avatar/upload", lambda route: held.append(route))
+    choose(page, picture)
+    page.get_by_role("region", name="Picture").get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("progressbar")).to_have_count(0)
+    expect(page.get_by_role("button", name="Choose a picture")).to_be_focused()
+    assert held
+    profile = told(page, "/auth/me")["profile"]
+    assert isinstance(profile, dict)
+    assert profile["avatar"]["source"] == "none"
+
+
+def test_an_upload_that_a_later_one_replaced_is_told(page: Page, site: Site, picture: Path) -> None:
+    open_as(page, site.ada, "/settings/profile")
+    profile = told(page, "/auth/me")["profile"]
+    page.wait_for_load_state("networkidle")
+    answered(page, "**/avatar/upload", 200, "success", {"applied": False, "profile": profile})
+    choose(page, picture)
+    expect(page.get_by_role("alert")).to_contain_text("Another change came first")
+    expect(page.locator("#me img")).to_have_count(0)

@@ -53,6 +53,24 @@ def test_a_folder_of_ranges_has_the_same(tmp_path, samples, ending):
     assert not leaked.has("another")
 
 
+def test_a_list_may_change_while_it_is_in_use(tmp_path, samples):
+    path = as_file(tmp_path / "list", map(digest, samples))
+    leaked = LeakedPasswords(path)
+    assert leaked.has(samples[0])
+    new = as_file(tmp_path / "new", [digest("another")])
+    new.replace(path)
+    assert [leaked.has("another"), leaked.has(samples[0])] == [True, False]
+    with path.open("r+b") as file:
+        file.truncate(20)  # a copy that has not ended
+    with pytest.raises(ValueError, match="no list"):
+        leaked.has("another")
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        leaked.has("another")
+    as_folder(path, map(digest, samples[:5]))
+    assert leaked.has(samples[4])
+
+
 @pytest.mark.parametrize("size", [0, 1, 2, 3])
 def test_short_files_are_searched_to_both_ends(tmp_path, samples, size):
     leaked = LeakedPasswords(as_file(tmp_path / "list", map(digest, samples[:size])))

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import psutil
+from flask import Flask
 
-from app.core.config import default_redis_url
+from app.core.config import Config, default_redis_url
 from app.core.runtime import Runtime
 from app.factory import create_app
 from app.web.runtime import EXTENSION
@@ -50,6 +51,7 @@ class Service:
         self._beside = instance
         self._written: list[Path] = []
         self._launchers: list[subprocess.Popen[bytes]] = []
+        self._command_line: Flask | None = None
 
     def launch(self, **settings: str) -> subprocess.Popen[bytes]:
         """Run the launcher without waiting; keyword X sets GATEHOUSE_X."""
@@ -76,11 +78,15 @@ class Service:
         return foreign | {f"GATEHOUSE_{name}": value for name, value in ours.items()}
 
     def flask(self, *arguments: str) -> str:
-        """Run a `flask` command beside the service; return its standard output."""
-        command = [sys.executable, "-m", "flask", *arguments]
-        return subprocess.run(
-            command, cwd=ROOT, env=self._environ({}), check=True, stdout=subprocess.PIPE, text=True
-        ).stdout
+        """Run a `flask` command on the service's stores; return its standard output.
+
+        In this process, which takes a tenth of the time.
+        """
+        if self._command_line is None:
+            self._command_line = create_app(Config.from_env(self._environ({})))
+        result = self._command_line.test_cli_runner().invoke(args=list(arguments))
+        assert result.exit_code == 0, result.output
+        return result.stdout
 
     def observer(self, folder: Path) -> Runtime:
         """Return a runtime on the service's database and Redis, with `folder` for its own files."""
@@ -152,6 +158,8 @@ class Service:
 
     def close(self) -> None:
         """Kill every launcher, and assert that their output contains no secret."""
+        if self._command_line:
+            self._command_line.extensions[EXTENSION].close()
         for launcher in self._launchers:
             launcher.kill()
             launcher.wait()

@@ -11,7 +11,7 @@ import { showNotice, showProblem } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { button, field, select } from "../console/fields.js";
-import { reloadButton } from "../console/list.js";
+import { reloadButton, whenSeenAgain } from "../console/list.js";
 import { open } from "../console/open.js";
 import { badge, empty, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
@@ -25,7 +25,9 @@ const adder = el("span", { class: "actions" });
 open(async () => {
   await show();
   byId("content").removeAttribute("aria-busy");
-  byId("page-actions").append(adder, reloadButton(() => show().catch(showProblem)));
+  const again = () => show().catch(showProblem);
+  byId("page-actions").append(adder, reloadButton(again));
+  whenSeenAgain(() => document.querySelector("dialog") ?? again());
 });
 
 async function show() {

@@ -63,7 +63,7 @@ function checkLine({ check, level, message }) {
 
 /** @param {HTMLElement} host */
 async function showInstallation(host) {
-  const { version, build_time: built } = await load(() => orSignIn(call("get", "/admin/system-info")));
+  const [{ version, build_time: built }, { setup_state: state }] = await load(() => orSignIn(Promise.all([call("get", "/admin/system-info"), call("post", "/auth/check")])));
   const clean = button(t("health.clean"));
   clean.addEventListener("click", () => act(clean, t("one_moment"), async () => {
     const removed = await orSignIn(call("post", "/admin/maintenance/cleanup"));
@@ -79,6 +79,7 @@ async function showInstallation(host) {
       facts([
         [t("health.version"), version],
         [t("health.built"), built && moment(built)],
+        [t("health.setup"), t(state === "ready" ? "health.setup_done" : "health.setup_open")],
       ]),
       el("div", { class: "form-actions" }, clean, el("span", { class: "hint" }, t("health.clean_text"))),
     ),

@@ -59,10 +59,10 @@ function defaultWords({ default: value, is_sensitive: isSecret, unit }) {
 }
 
 /** @param {Setting} setting */
-function whoWords({ is_set: isSet, updated_at: at, updated_by: by }) {
+function whoWords({ is_set: isSet, updated_at: at, updated_by: by, author }) {
   if (!isSet || !at) return null;
   const time = moment(at);
-  return [" · ", by ? el("a", { href: `/admin/users/${by}` }, t("settings.changed_at", { time })) : t("settings.changed_at", { time })];
+  return [" · ", author ? el("a", { href: `/admin/users/${by}` }, t("settings.changed_by", { time, name: author })) : t("settings.changed_at", { time })];
 }
 
 /**

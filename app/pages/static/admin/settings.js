@@ -19,7 +19,7 @@ import { settingRow } from "./setting_row.js";
 
 /** @typedef {import("../../types").Data<"get", "/admin/config/schema">[number]} Described */
 /** @typedef {import("../../types").Data<"get", "/admin/config">["items"][number]} Stored */
-/** @typedef {Described & Stored} Setting */
+/** @typedef {Described & Stored & { author: string }} Setting `author` is "" for the command line */
 /** @typedef {string | string[]} Value null returns to the default */
 
 const PAGE = 100;
@@ -66,10 +66,21 @@ async function readAll() {
     const { items } = await call("get", "/admin/config", { query: { limit: PAGE, offset } });
     for (const one of items) stored.set(one.key, one);
   }
+  const names = await namesOf([...stored.values()].map((one) => one.updated_by));
   return described.flatMap((one) => {
     const value = stored.get(one.key);
-    return value ? [{ ...one, ...value }] : [];
+    return value ? [{ ...one, ...value, author: names.get(value.updated_by ?? 0) ?? "" }] : [];
   });
+}
+
+/**
+ * The names of those who are still there.
+ * @param {Iterable<number | null | undefined>} ids
+ */
+async function namesOf(ids) {
+  const asked = [...new Set(ids)].filter((id) => id != null);
+  const users = await Promise.all(asked.map((id) => call("get", "/admin/users/{id}", { path: { id: String(id) } }).catch(() => null)));
+  return new Map(users.flatMap((user) => (user ? [[user.id, user.username]] : [])));
 }
 
 function categories() {

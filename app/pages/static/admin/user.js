@@ -39,7 +39,7 @@ open(async (me) => {
   const isOwn = user.id === me.id;
   const reload = showEvents(hosts.events);
   const changed = (/** @type {User} */ now) => {
-    showHead(hosts.head, now, isOwn);
+    showHead(hosts.head, now, isOwn, changed);
     showAccess(hosts.access, now, groups, isOwn, changed);
     reload();
   };
@@ -54,8 +54,9 @@ open(async (me) => {
  * @param {HTMLElement} host
  * @param {User} user
  * @param {boolean} isOwn
+ * @param {(user: User) => void} changed
  */
-function showHead(host, user, isOwn) {
+function showHead(host, user, isOwn, changed) {
   const name = nameOf(user);
   byId("title").textContent = name;
   byId("lead").textContent = user.email;
@@ -69,7 +70,7 @@ function showHead(host, user, isOwn) {
     panel(
       "who",
       t("user.who"),
-      {},
+      { actions: isOwn ? [] : [button(t("user.change_email"), { class: "secondary small", click: async () => (await import("./user_dialogs.js")).askForEmail(user, changed) })] },
       el(
         "div",
         { class: "who-line" },

@@ -45,9 +45,11 @@ export async function showSecurity(host, user, changed) {
  */
 function credentialsPanel(about, credentials, changed) {
   const { has_password: hasPassword, factors, passkeys, external_links: links, failed_attempts: failed, locked_until: locked } = credentials;
-  const { path, again } = about;
+  const { user, path, again } = about;
+  const renew = () => readAgain(about, changed);
   const buttons = [
     doer("user.reset_mail", () => call("post", "/admin/users/{id}/password-reset-mail", { path }), { done: "user.reset_mail_sent" }),
+    button(t("user.set_password"), { class: "secondary small", click: async () => (await import("./user_dialogs.js")).askForPassword(user, renew) }),
     doer("user.generate", () => call("put", "/admin/users/{id}/password", { path, body: {} }), { ask: "user.generate_text", then: (answer) => showGenerated(about, answer, changed) }),
     factors.length > 0 && doer("user.reset_mfa", () => call("delete", "/admin/users/{id}/mfa", { path }), { ask: "user.reset_mfa_text", done: "user.reset_mfa_done", then: again }),
     Boolean(failed || locked) && doer("user.unlock", () => call("post", "/admin/users/{id}/unlock", { path }), { done: "user.unlocked", then: again }),
@@ -95,11 +97,20 @@ function doer(name, work, { ask, done, then, label }) {
  * @param {{ generated_password?: string }} answer
  * @param {(user: User) => void} changed
  */
-async function showGenerated({ user, path, again }, { generated_password: password }, changed) {
+async function showGenerated(about, { generated_password: password }, changed) {
   if (password) {
-    const text = t("new_user.generated", { name: user.username });
-    await showOnce({ title: t("new_user.password"), text, lines: [password], file: `password-${user.username}.txt` });
+    const { username } = about.user;
+    const text = t("new_user.generated", { name: username });
+    await showOnce({ title: t("new_user.password"), text, lines: [password], file: `password-${username}.txt` });
   }
+  await readAgain(about, changed);
+}
+
+/**
+ * @param {About} about
+ * @param {(user: User) => void} changed
+ */
+async function readAgain({ path, again }, changed) {
   changed(await orSignIn(call("get", "/admin/users/{id}", { path })));
   await again();
 }

@@ -70,6 +70,7 @@ export async function orSignIn(answer) {
     if (error.code === "auth.password_change_required") {
       return /** @type {never} */ (await leaveFor("/force-password-change"));
     }
+    if (error.code === "auth.admin_required") window.location.reload(); // the page then says so
     throw error;
   }
 }

@@ -113,6 +113,11 @@ export function list(listing) {
   return () => show({ isQuiet: true });
 }
 
+/** Reads something again whenever its tab is seen again. */
+export function whenSeenAgain(/** @type {() => unknown} */ reload) {
+  document.addEventListener("visibilitychange", () => !document.hidden && reload());
+}
+
 /** The button that loads a list again. */
 export function reloadButton(/** @type {() => unknown} */ reload) {
   return el("button", { type: "button", class: "quiet", "aria-label": t("list.reload"), title: t("list.reload"), click: reload }, icon("reload"));
