@@ -122,6 +122,8 @@ def test_an_account_without_a_password_gets_a_code_by_mail(
     page.get_by_role("button", name="Send code by e-mail").click()
     field = page.get_by_label("Code", exact=True)
     expect(field).to_be_focused()
+    again = page.get_by_role("button", name="Send again in")
+    expect(again).to_have_attribute("aria-disabled", "true")
     field.fill("123456")
     with page.expect_request(lambda request: request.method == "POST") as posted:
         field.press("Enter")

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.support.browser import Complaints, needs_chromium
-from tests.support.pages import Site, opened
+from tests.support.pages import Site, opened, sign_in_by_api
 
 pytestmark = needs_chromium
 
@@ -40,16 +40,6 @@ class Traffic:
         return {url: size for url, size in found.items() if size and "icon.svg" not in url}
 
 
-def ask_in(page: Page, site: Site) -> None:
-    """Sign in without loading any file of the pages."""
-    body = {"identifier": "ada", "password": site.ada.password}
-    headers = {"Origin": site.origin}
-    answer = page.context.request.post(
-        f"{site.origin}/api/v1/auth/login", data=body, headers=headers
-    )
-    assert answer.ok
-
-
 def test_the_sign_in_page_is_small(page: Page, site: Site) -> None:
     traffic = Traffic(page)
     page.goto("/login")
@@ -70,7 +60,7 @@ def test_a_page_of_a_console_is_small(
     chromium: Browser, site: Site, complaints: Complaints, path: str, files: int, kilobytes: int
 ) -> None:
     with opened(chromium, site.origin, complaints) as page:
-        ask_in(page, site)
+        sign_in_by_api(page, site.ada)
         traffic = Traffic(page)
         page.goto(path)
         loaded = traffic.take()

@@ -203,6 +203,8 @@ def run(
     WSGI_TRANSPORT.__class__ = Transport
     schema = schemathesis.openapi.from_wsgi(OPENAPI, app, config=SchemathesisConfig(seed=seed))
     schema.config.generation.update(max_examples=examples, database="none")
+    # Made-up cookies would take the place of a caller's token.
+    schema.config.generation.with_security_parameters = principal == "anonymous"
     schema.config.generation.deterministic = seed is None
     schema.config.continue_on_failure = True
     schema.config.phases.update(phases=list(phases))

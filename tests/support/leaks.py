@@ -25,6 +25,7 @@ ON_PURPOSE = "no SMTP server is set; "
 TELLING = re.compile(
     r"(^|_)(password|secret|token|code|codes|flow_id|challenge|state|nonce|signature)$"
 )
+NOT_TELLING = {"template_code", "setup_state"}
 MIN_LENGTH = 8
 ADDRESS = re.compile(r"[\w.+-]+@example\.com", re.IGNORECASE)
 CODE = re.compile(r"\d{6,}")
@@ -55,7 +56,7 @@ class Watch:
         if not isinstance(value, dict):
             return
         for name, member in value.items():
-            if isinstance(name, str) and TELLING.search(name):
+            if isinstance(name, str) and TELLING.search(name) and name not in NOT_TELLING:
                 self.note(*(member if isinstance(member, list) else [member]))
             self.note_members(member)
 

@@ -119,7 +119,7 @@ class Description(APISpec):
         for rule in sorted(rules, key=lambda rule: not rule.rule.startswith(ACCOUNT_PREFIX)):
             view = app.view_functions[rule.endpoint]
             area = sys.modules[view.__module__.rpartition(".")[0]]
-            tag = _tag(area.__name__)
+            tag = _tag(area.__name__.removesuffix(".views"))
             tags[tag] = headline(area)
             operations = {
                 method.lower(): {**self._operation(rule, method, view), "tags": [tag]}

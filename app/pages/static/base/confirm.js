@@ -155,13 +155,14 @@ function sendButton(fail) {
     const finish = busy(button, t("confirm.busy"));
     fail(null);
     try {
-      await call("post", "/auth/confirmation/email-code/send");
+      const [{ pause }, { resend_after }] = await Promise.all([import("./pause.js"), call("post", "/auth/confirmation/email-code/send")]);
+      finish();
       say(t("confirm.sent"));
       document.getElementById("confirm-code")?.focus();
+      pause(button, resend_after);
     } catch (error) {
-      fail(error);
-    } finally {
       finish();
+      fail(error);
     }
   });
   return button;

@@ -70,7 +70,10 @@ export async function orSignIn(answer) {
     if (error.code === "auth.password_change_required") {
       return /** @type {never} */ (await leaveFor("/force-password-change"));
     }
-    if (error.code === "auth.admin_required") window.location.reload(); // the page then says so
+    if (error.code === "auth.admin_required") {
+      window.location.reload(); // the page then says so
+      return new Promise(() => undefined);
+    }
     throw error;
   }
 }

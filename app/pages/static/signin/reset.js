@@ -10,7 +10,7 @@ import { showNotice, showProblem } from "../base/problem.js";
 import { CHECKS } from "../base/rules.js";
 import { dropToken, takeToken } from "./kept_token.js";
 import { dealtWith, measure } from "./new_account.js";
-import { pause } from "./pause.js";
+import { pause } from "../base/pause.js";
 import { show } from "./stage.js";
 
 const AGAIN_SECONDS = 60;

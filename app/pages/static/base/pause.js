@@ -1,7 +1,7 @@
 // @ts-check
 // A button that may be used again after some time, and counts down till then.
 
-import { t } from "../base/i18n.js";
+import { t } from "./i18n.js";
 
 /**
  * @param {HTMLElement} button
@@ -13,12 +13,12 @@ export function pause(button, seconds) {
   const tick = () => {
     const left = Math.ceil((ends - Date.now()) / 1000);
     if (left > 0) {
-      button.textContent = t("mfa.send_again_in", { count: left });
+      button.textContent = t("send_again_in", { count: left });
       return;
     }
     clearInterval(timer);
     button.removeAttribute("aria-disabled");
-    button.textContent = t("mfa.send_again");
+    button.textContent = t("send_again");
   };
   const timer = setInterval(tick, 1000);
   tick();
