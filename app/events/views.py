@@ -12,7 +12,6 @@ from app.web.operation import answers
 
 PREFIX = "/api/v1/auth/events"
 ROUTE = "/storage"
-PATH = PREFIX + ROUTE
 
 bp = Blueprint("events", __name__, url_prefix=PREFIX)
 

@@ -21,33 +21,12 @@ from app.mail import delivery, queries
 from app.mail.delivery import ReadyMail, Transport
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
 from app.mail.models import MailStatus, OutboxMail
-from app.mail.rendering import (
-    duration_in_words,
-    exact_duration,
-    rounded_duration,
-    site_name,
-)
+from app.mail.rendering import duration_in_words as duration_in_words
+from app.mail.rendering import exact_duration as exact_duration
+from app.mail.rendering import rounded_duration as rounded_duration
+from app.mail.rendering import site_name
 from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import service as settings
-
-__all__ = [
-    "Outbox",
-    "count_keys",
-    "delete_finished",
-    "duration_in_words",
-    "exact_duration",
-    "is_smtp_configured",
-    "limit_requested_mail",
-    "list_ids_with_file",
-    "list_newest",
-    "outbox",
-    "queue",
-    "queue_notice",
-    "reseal",
-    "rounded_duration",
-    "send_now",
-    "send_ready",
-]
 
 # Limits how many mails a caller can have sent to addresses of their choice.
 REQUESTED_MAIL_BUCKET = Bucket(per_second=10 / 3600, burst=10)

@@ -281,7 +281,6 @@ MAIL_PURPOSES = {
     "security_notice": "about a change to the ways to sign in",
     "user_invitation": "with an invitation",
 }
-MAIL_TEMPLATES = tuple(MAIL_PURPOSES)
 MAIL_TEMPLATE_SUBJECTS = {
     name: text(
         f"mail_template_{name}_subject",

@@ -9,7 +9,6 @@ from app.core.texts import is_storable
 from app.web.schema import RequestSchema, Text, Timestamp, force
 
 MAX_KEYS = 100
-VALUE = "in force; a secret is never shown"
 ANY_VALUE: dict[str, Any] = {
     "type": ["string", "boolean", "integer", "array"],
     "items": {"type": "string"},

@@ -11,7 +11,7 @@ from app.core.access import COMMAND_LINE
 from app.core.texts import pluralized
 from app.storage_policies import groups, migration, service
 from app.storage_policies.models import StoragePolicyGroup
-from app.storage_policies.schemas import GroupData, MigratedAssignmentsData, PolicyData
+from app.storage_policies.schemas import ManagedGroup, MigratedAssignmentsData, PolicyData
 from app.web.cli import Commands, Output, confirm, progress, sentence, table, yes_option
 from app.web.runtime import runtime
 
@@ -34,7 +34,7 @@ def list_policies() -> Output:
 @group.command("groups")
 def list_groups() -> Output:
     """List the policy groups and their policies."""
-    data = GroupData(many=True).dump(service.list_groups(runtime()))
+    data = ManagedGroup(many=True).dump(service.list_groups(runtime()))
     rows = [[g["id"], g["name"], g["is_enabled"], g["is_default"], _policies_of(g)] for g in data]
     return Output(data, table(["ID", "NAME", "ENABLED", "DEFAULT", "POLICIES"], rows))
 
@@ -137,7 +137,7 @@ def _updated(policy_group: str, **wanted: Any) -> StoragePolicyGroup:
 
 
 def _shown(found: StoragePolicyGroup, what: str) -> Output:
-    return sentence(GroupData().dump(found), found.name, found.id, what)
+    return sentence(ManagedGroup().dump(found), found.name, found.id, what)
 
 
 def _policies_of(group: dict[str, list[dict[str, dict[str, str]]]]) -> list[str]:

@@ -54,48 +54,6 @@ class MigratedAssignmentsData(Schema):
     migrated_assignments = fields.Integer(required=True)
 
 
-class PolicyName(Schema):
-    """A policy in a group."""
-
-    id = fields.Integer()
-    name = fields.String()
-    connector_id = fields.String()
-
-
-class PolicyData(PolicyName):
-    """A policy."""
-
-    is_default = fields.Boolean()
-    max_file_size = fields.Integer()
-    chunk_size = fields.Integer()
-    created_at = Timestamp()
-    updated_at = Timestamp()
-
-
-class GroupItem(Schema):
-    """A policy's place in a group."""
-
-    id = fields.Integer()
-    policy_id = fields.Integer()
-    priority = fields.Integer()
-    min_file_size = fields.Integer()
-    max_file_size = fields.Integer()
-    policy = fields.Nested(PolicyName)
-
-
-class GroupData(Schema):
-    """A group and its policies."""
-
-    id = fields.Integer()
-    name = fields.String()
-    description = fields.String()
-    is_enabled = fields.Boolean()
-    is_default = fields.Boolean()
-    created_at = Timestamp()
-    updated_at = Timestamp()
-    items = fields.List(fields.Nested(GroupItem))
-
-
 class PolicyListQuery(PageQuery):
     """GET /admin/policies."""
 
@@ -155,6 +113,16 @@ class PolicyOfGroup(Schema):
     id = fields.Integer(required=True)
     name = fields.String(required=True)
     connector_id = fields.String(required=True)
+
+
+class PolicyData(PolicyOfGroup):
+    """A policy, as commands show it."""
+
+    is_default = fields.Boolean()
+    max_file_size = fields.Integer()
+    chunk_size = fields.Integer()
+    created_at = Timestamp()
+    updated_at = Timestamp()
 
 
 class ManagedGroupItem(Schema):

@@ -65,7 +65,7 @@ class Tags(HTMLParser):
 
 
 def test_the_settings_know_every_template():
-    assert [template.value for template in Template] == list(keys.MAIL_TEMPLATES)
+    assert [template.value for template in Template] == list(keys.MAIL_PURPOSES)
     assert set(DESCRIPTIONS) == set(Template)
 
 

@@ -4,7 +4,7 @@
 import { call } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { confirmed, openDialog } from "../base/dialog.js";
-import { el, replace } from "../base/dom.js";
+import { el } from "../base/dom.js";
 import { act } from "../base/form.js";
 import { english, t } from "../base/i18n.js";
 import { orSignIn } from "../base/session.js";
@@ -60,5 +60,4 @@ function showRefused(refused) {
   const content = el("div", { class: "dialog-body" }, el("ul", {}, ...lines), el("div", { class: "dialog-actions" }, done));
   const close = openDialog(t("bulk.refused", { count: refused.length }), [content], { focus: done });
   done.addEventListener("click", close);
-  replace(done, t("dialog.close"));
 }

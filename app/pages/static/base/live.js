@@ -1,5 +1,5 @@
 // @ts-check
-// The two live regions of every page, which are there from the start.
+// The live region of every page, which is there from the start.
 
 import { byId } from "./dom.js";
 
@@ -8,23 +8,7 @@ import { byId } from "./dom.js";
  * @param {string} text
  */
 export function say(text) {
-  put("said", text);
-}
-
-/**
- * Says something at once.
- * @param {string} text
- */
-export function alarm(text) {
-  put("alarm", text);
-}
-
-/**
- * @param {string} id
- * @param {string} text
- */
-function put(id, text) {
-  const region = byId(id);
+  const region = byId("said");
   region.textContent = "";
   // A text that is the same as before would not be a change.
   requestAnimationFrame(() => (region.textContent = text));

@@ -3,10 +3,10 @@
 
 import { call } from "../base/api.js";
 import { el } from "../base/dom.js";
-import { busy, handle } from "../base/form.js";
+import { act, handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { leaveFor } from "../base/page.js";
-import { clearProblem, showProblem } from "../base/problem.js";
+import { clearProblem } from "../base/problem.js";
 import { afterSignIn } from "../base/return_path.js";
 import { stop } from "../base/webauthn.js";
 import { show, tabs } from "./stage.js";
@@ -35,17 +35,13 @@ function mark({ icon_url, display_name }) {
  * @param {HTMLElement} button
  * @param {Provider} provider
  */
-async function begin(button, { kind, key }) {
+function begin(button, { kind, key }) {
   stop();
-  const finish = busy(button, t("login.leaving"));
-  try {
+  return act(button, t("login.leaving"), async () => {
     const options = { path: { kind, provider: key }, body: { return_path: afterSignIn() } };
     const { authorization_url } = await call("post", "/auth/external-auth/{kind}/{provider}/start", options);
     await leaveFor(authorization_url);
-  } catch (error) {
-    finish();
-    showProblem(error);
-  }
+  });
 }
 
 /**

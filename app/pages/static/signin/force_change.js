@@ -3,10 +3,9 @@
 
 import { call } from "../base/api.js";
 import { byId, input } from "../base/dom.js";
-import { busy, handle } from "../base/form.js";
+import { act, handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { leaveFor, start } from "../base/page.js";
-import { showProblem } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { afterSignIn, withReturnPath } from "../base/return_path.js";
 import { signOut, whoIsSignedIn } from "../base/session.js";
@@ -15,16 +14,11 @@ import { dealtWith, measure } from "./new_account.js";
 
 function offerSignOut() {
   const button = byId("sign-out");
-  button.addEventListener("click", async () => {
-    const finish = busy(button, t("sign_out.busy"));
-    try {
-      await signOut();
-      await leaveFor("/login?signed_out=1");
-    } catch (error) {
-      finish();
-      showProblem(error);
-    }
-  });
+  const leave = async () => {
+    await signOut();
+    await leaveFor("/login?signed_out=1");
+  };
+  button.addEventListener("click", () => act(button, t("sign_out.busy"), leave));
 }
 
 /** @param {string} value */

@@ -3,9 +3,9 @@
 
 import { call } from "../base/api.js";
 import { el } from "../base/dom.js";
-import { busy, handle } from "../base/form.js";
+import { act, handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
-import { showNotice, showProblem } from "../base/problem.js";
+import { showNotice } from "../base/problem.js";
 import { show } from "./stage.js";
 
 /** A link was too old or used: asks whose account is to get another one. */
@@ -31,17 +31,12 @@ export function askForMail() {
 /** @param {string} identifier */
 export function pendingActivation(identifier) {
   const again = el("button", { type: "button", class: "primary" }, t("pending.resend"));
-  again.addEventListener("click", async () => {
-    const finish = busy(again, t("pending.sending"));
-    try {
+  again.addEventListener("click", () =>
+    act(again, t("pending.sending"), async () => {
       await call("post", "/auth/register/resend", { body: { identifier } });
       showNotice(t("pending.sent"), { kind: "good" });
-    } catch (error) {
-      showProblem(error);
-    } finally {
-      finish();
-    }
-  });
+    }),
+  );
   const other = el("button", { type: "button", class: "link", click: () => window.location.reload() }, t("pending.other_account"));
   show(t("pending.title"), [el("p", { class: "lead" }, t("pending.lead")), again, other], { emblem: "mail" });
 }

@@ -2,9 +2,8 @@
 // Somebody is signed in already, and may want to be somebody else.
 
 import { el } from "../base/dom.js";
-import { busy } from "../base/form.js";
+import { act } from "../base/form.js";
 import { t } from "../base/i18n.js";
-import { showProblem } from "../base/problem.js";
 import { afterSignIn } from "../base/return_path.js";
 import { signOut } from "../base/session.js";
 import { show } from "./stage.js";
@@ -12,16 +11,12 @@ import { show } from "./stage.js";
 /** @param {{ username: string }} me */
 export function showSignedIn({ username }) {
   const other = el("button", { type: "button", class: "secondary" }, t("login.other_account"));
-  other.addEventListener("click", async () => {
-    const finish = busy(other, t("sign_out.busy"));
-    try {
-      await signOut();
-      window.location.reload();
-    } catch (error) {
-      finish();
-      showProblem(error);
-    }
-  });
+  const leave = async () => {
+    await signOut();
+    window.location.reload();
+    await new Promise(() => undefined);
+  };
+  other.addEventListener("click", () => act(other, t("sign_out.busy"), leave));
   const go = el("a", { class: "button primary", href: afterSignIn() }, t("login.continue"));
   show(t("login.signed_in", { name: username }), [go, other]);
 }
