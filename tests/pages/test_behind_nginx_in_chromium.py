@@ -4,6 +4,7 @@ import http.client
 import ssl
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -12,10 +13,11 @@ from app.core.runtime import Runtime
 from app.pages.files import all_files
 from deploy.bed.proxy import Proxy, find_nginx
 from tests.support.browser import Complaints, needs_chromium
+from tests.support.images import encoded, quarters
 from tests.support.initial_state import InitialState
 from tests.support.launcher import Service
 from tests.support.leaks import watch
-from tests.support.pages import Site, fill, give_totp, is_signed_in, opened, send, sign_in
+from tests.support.pages import Site, fill, give_totp, is_signed_in, open_as, opened, send, sign_in
 from tests.support.servers import NotStarted
 from tests.support.smtp import HOST
 
@@ -72,6 +74,29 @@ def test_a_password_signs_in(page: Page, site: Site, complaints: Complaints) -> 
     cookies = page.context.cookies()
     assert len(cookies) >= 3
     assert [cookie["name"] for cookie in cookies if not cookie["secure"]] == []
+
+
+def test_both_consoles_work(page: Page, site: Site, tmp_path: Path) -> None:
+    open_as(page, site.ada, "/settings/profile")
+    fill(page, display_name="Ada L.")
+    page.keyboard.press("Enter")
+    expect(page.locator("#me")).to_contain_text("Ada L.")
+    picture = tmp_path / "picture.png"
+    picture.write_bytes(encoded(quarters((600, 400))))
+    page.locator("#picture-file").set_input_files(picture)
+    page.get_by_role("dialog").get_by_role("button", name="Use this").click()
+    expect(page.locator("#me img")).to_have_js_property("naturalWidth", 512)
+    page.goto("/settings/data")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download archive").click()
+    assert download.value.path().read_bytes().startswith(b"PK")
+    page.goto("/admin/users")
+    expect(page.get_by_role("row").filter(has_text="ada@example.com")).to_have_count(1)
+    page.goto("/admin/audit")
+    page.get_by_role("button", name="Export", exact=True).click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV").click()
+    assert "user_update_profile" in download.value.path().read_text()
 
 
 def test_a_second_factor_signs_in(page: Page, site: Site) -> None:

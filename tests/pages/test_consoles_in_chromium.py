@@ -76,6 +76,20 @@ def test_a_page_of_one_account_changes_no_other(page: Page, site: Site) -> None:
     other.close()
 
 
+def test_a_sign_out_in_one_tab_is_one_in_all(page: Page, site: Site) -> None:
+    open_as(page, site.ada, "/settings/profile")
+    other = page.context.new_page()
+    other.goto("/settings/sessions")
+    expect(other.locator("#me")).to_contain_text("ada")
+    other.locator("#account-menu summary").click()
+    other.get_by_role("button", name="Sign out", exact=True).last.click()
+    other.wait_for_url("**/login?signed_out=1")
+    page.wait_for_url("**/login?signed_out=1")
+    other.go_back()  # what was shown there is nobody's any more
+    other.wait_for_url("**/login?return_path=*")
+    other.close()
+
+
 def test_the_focus_stays_where_something_was_changed(page: Page, site: Site) -> None:
     bob = site.add("bob")
     open_as(page, site.ada, f"/admin/users/{bob.id}")

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 from app.core.clock import Clock
 from tests.support.browser import Complaints, needs_chromium
 from tests.support.fake_provider import CLIENT_ID, CLIENT_SECRET, FakeProvider
-from tests.support.pages import Site, give_totp, opened
+from tests.support.pages import Site, give_totp, open_as, opened
 
 pytestmark = needs_chromium
 
@@ -107,3 +107,31 @@ def test_a_provider_that_was_switched_off_meanwhile_is_said(
     page.get_by_role("button", name=BUTTON).click()
     expect(page.get_by_role("alert")).to_have_text("This provider is switched off.")
     complaints.take_refusal(403)
+
+
+def test_an_account_is_connected_and_disconnected(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    open_as(page, site.ada, "/settings/connections")
+    page.get_by_role("button", name="Connect Local login").click()
+    expect(page.get_by_text("The account is connected.")).to_be_visible()
+    assert page.url.endswith("/settings/connections")
+    page.get_by_role("button", name="Disconnect: Local login").click()
+    page.get_by_role("dialog").get_by_role("button", name="Disconnect").click()
+    expect(page.locator(".toast")).to_contain_text("Local login is disconnected.")
+    expect(page.get_by_text("No connections")).to_be_visible()
+
+
+def test_the_last_way_to_sign_in_is_explained_at_its_button(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    site.flask("external-auth", "update", "local", "--auto-provision")
+    leave(page)
+    page.wait_for_url("**/settings/profile?here")
+    page.goto("/settings/connections")
+    disconnect = page.get_by_role("button", name="Disconnect: Local login")
+    disconnect.click()
+    page.get_by_role("dialog").get_by_role("button", name="Disconnect").click()
+    expect(page.get_by_role("alert")).to_contain_text("last way")
+    expect(disconnect).to_be_enabled()
+    complaints.take_refusal(409)

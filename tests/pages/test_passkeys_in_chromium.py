@@ -12,6 +12,14 @@ pytestmark = needs_chromium
 
 BUTTON = "Sign in with a passkey"
 START = "**/passkeys/login/start"
+# Tells on the page what the browser was asked for.
+TELL_MEDIATION = """
+const get = CredentialsContainer.prototype.get;
+CredentialsContainer.prototype.get = function (options) {
+  document.documentElement.dataset.mediation = options.mediation ?? "required";
+  return get.call(this, options);
+};
+"""
 
 
 @pytest.fixture
@@ -29,18 +37,24 @@ def device(page: Page, site: Site) -> VirtualAuthenticator:
 
 def open_page(page: Page) -> None:
     """Open it, and wait until passkeys are offered in the field."""
-    with page.expect_response(START):
-        page.goto("/login")
+    page.add_init_script(TELL_MEDIATION)
+    page.goto("/login")
+    expect(page.locator("html")).to_have_attribute("data-mediation", "conditional")
 
 
-def press_button(page: Page, device: VirtualAuthenticator) -> None:
-    """Press it; the device is touched when the request for suggestions has ended."""
+def touch_later(page: Page, device: VirtualAuthenticator) -> None:
+    """Touch the device as soon as the page begins anew: what waits before that is not touched."""
 
     def touch(route: Route) -> None:
         device.grant_presence()
         route.continue_()
 
     page.route(START, touch)
+
+
+def press_button(page: Page, device: VirtualAuthenticator) -> None:
+    """Press it; the device is touched when the request for suggestions has ended."""
+    touch_later(page, device)
     page.get_by_role("button", name=BUTTON).click()
 
 
@@ -104,7 +118,7 @@ def test_a_challenge_that_grows_old_is_renewed(
 ) -> None:
     page.clock.install()
     open_page(page)
-    device.grant_presence()
+    touch_later(page, device)
     with page.expect_response(START):
         page.clock.fast_forward(241_000)
     is_signed_in(page, site.ada)
