@@ -22,7 +22,7 @@ OURS = ("app", "gatehouse")
 # The suite's own SMTP server echoes what it receives.
 NOT_THE_SERVICES = frozenset({"mail.log", "mail.debug"})
 # Without an SMTP server the service logs a mail's links and codes, so that developers find them
-# (decisions, B). Nowhere else are secrets logged.
+# in it. Nowhere else are secrets logged.
 ON_PURPOSE = "no SMTP server is set; "
 # Names of secret members in bodies, answers, settings and parameters.
 TELLING = re.compile(
