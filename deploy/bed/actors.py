@@ -4,6 +4,7 @@ import http.client
 import io
 import json
 import random
+import re
 import threading
 import time
 import traceback
@@ -29,6 +30,7 @@ from tests.support.api import Answer
 from tests.support.authenticator import STEP_SECONDS
 from tests.support.challenge import give_totp
 from tests.support.factories import KnownUser, configure, make_user
+from tests.support.live import Connection, Front
 from tests.support.streams import OpenStream
 
 PACE_SECONDS = 0.02
@@ -42,6 +44,9 @@ REUSED = "auth.refresh_token_reuse_detected"
 # The answers to a refresh token that is spent, or whose session was revoked for its reuse.
 SIGNED_OUT = {REUSED, "auth.refresh_token_stale", "auth.token_invalid"}
 TAKEN = {"auth.username_exists", "auth.email_exists", "auth.identifier_exists"}
+LISTS = ("/admin/users?keyword=made", "/admin/overview", "/admin/audit-logs", "/admin/config")
+DOCUMENTS = ("/login", "/register", "/settings/security", "/admin/users")
+FILES = re.compile(r'(?:href|src)="(/pages/[^"]+)"')
 COLOURS = (images.RED, images.GREEN, images.BLUE, images.YELLOW)
 
 
@@ -152,8 +157,8 @@ class AccountHolder(Actor):
 
     user: KnownUser
 
-    def __init__(self, bed: Bed, ledger: Ledger) -> None:
-        self.user = make_user(bed.rt)
+    def __init__(self, bed: Bed, ledger: Ledger, *, role: str = "user") -> None:
+        self.user = make_user(bed.rt, role=role)
         super().__init__(bed, ledger, f"{type(self).__name__.lower()} {self.user.username}")
         # Passwords that may be in force: more than one while the outcome of a change is unknown.
         self.passwords = {self.user.password}
@@ -429,6 +434,104 @@ class AvatarUser(AccountHolder):
         self.shows = near or {seen}
 
 
+class Administrator(AccountHolder):
+    """Creates, changes and deletes accounts over HTTP, and reads the console's lists."""
+
+    def __init__(self, bed: Bed, ledger: Ledger) -> None:
+        super().__init__(bed, ledger, role="admin")
+        # The account being administered, and the quotas that may be in force.
+        self.made: int | None = None
+        self.quotas: set[int] = set()
+
+    def step(self) -> None:
+        """Do one thing, chosen at random."""
+        if not self.is_signed_in:
+            self.sign_in()
+        elif self.made is None:
+            self.create()
+        else:
+            self.dice.choice([self.read, self.read, self.set_quota, self.look, self.delete])()
+        self.stopped.wait(0.05)
+
+    def create(self) -> None:
+        name = f"made{self.steps}by{self.user.id}"
+        body = {"username": name, "email": f"{name}@example.com", "password": "a password of it"}
+        answer = self.change(Action.ADMIN_CREATE_USER, "POST", "/admin/users", body)
+        if self.went_well(answer):
+            self.made = answer.data["user"]["id"]
+            self.quotas = {answer.data["user"]["storage_quota"]}
+
+    def set_quota(self) -> None:
+        quota = self.steps + 1
+        path, body = f"/admin/users/{self.made}", {"storage_quota": quota}
+        answer = self.change(Action.ADMIN_UPDATE_USER, "PATCH", path, body)
+        if answer.status >= 500:
+            self.quotas.add(quota)
+        elif self.went_well(answer):
+            self.quotas = {quota}
+
+    def look(self) -> None:
+        answer = self.call("GET", f"/admin/users/{self.made}")
+        if self.went_well(answer):
+            quota = answer.data["storage_quota"]
+            self.check(quota in self.quotas, f"a quota of {quota} instead of {self.quotas}")
+            self.quotas = {quota}
+
+    def delete(self) -> None:
+        path = f"/admin/users/{self.made}"
+        answer = self.change(Action.ADMIN_FORCE_DELETE_USER, "DELETE", path)
+        if answer.status >= 500:
+            self.made = None  # it may be gone, and may be going
+        elif self.went_well(answer):
+            gone = self.call("GET", path)
+            self.check(gone.status == 404 or gone.status >= 500, f"was deleted: {gone}")
+            self.made = None
+
+    def read(self) -> None:
+        self.went_well(self.call("GET", self.dice.choice(LISTS)))
+
+    def went_well(self, answer: Answer) -> bool:
+        if 400 <= answer.status < 500:
+            self.leave(answer)
+        return answer.status < 400
+
+
+class Visitor(Actor):
+    """Opens pages and their files through the proxy, as a browser does."""
+
+    def __init__(self, bed: Bed, ledger: Ledger) -> None:
+        super().__init__(bed, ledger, "visitor")
+        self.client = PageClient(bed.proxy)  # type: ignore[assignment]
+
+    def step(self) -> None:
+        """Open a page and one of its files; ask again for what has not changed."""
+        path = self.dice.choice(DOCUMENTS)
+        page = self.call("GET", path)
+        if page.status < 500:
+            self.check(page.status == 200, f"has no page: {page}")
+            files = FILES.findall(page.text)
+            self.check(bool(files), f"has no files: {page}")
+            file = self.call("GET", self.dice.choice(files))
+            self.check(file.status == 200 or file.status >= 500, f"has no file: {file}")
+            again = self.call("GET", path, If_None_Match=page.headers["ETag"])
+            self.check(again.status == 304 or again.status >= 500, f"is unchanged: {again}")
+        self.stopped.wait(0.1)
+
+
+class PageClient:
+    """One connection to the proxy, for addresses outside the API."""
+
+    def __init__(self, front: Front) -> None:
+        self._connection = Connection(front)
+        self.close = self._connection.close
+
+    def call(self, method: str, path: str, _body: None, *, headers: dict[str, str]) -> Answer:
+        self._connection.request(method, path, headers=headers)
+        response = self._connection.getresponse()
+        answered = Headers(response.getheaders())
+        return Answer(method, path, response.status, answered, response.read())
+
+
 class Publisher(Actor):
     """Publishes numbered events as the file service does."""
 
@@ -551,7 +654,8 @@ def create_actors(bed: Bed, ledger: Ledger, hold: float) -> list[Actor]:
     publisher = Publisher(bed, ledger)
     return [
         *(RegularUser(bed, ledger) for _ in range(4)),
-        *(kind(bed, ledger) for kind in (MfaUser, Registrar, AvatarUser)),
+        *(kind(bed, ledger) for kind in (MfaUser, Registrar, AvatarUser, Visitor)),
+        *(Administrator(bed, ledger) for _ in range(2)),
         publisher,
         *(Listener(bed, ledger, publisher, hold + LATE_SECONDS) for _ in range(2)),
     ]
