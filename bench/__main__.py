@@ -6,10 +6,11 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 
-from bench import procs
+from bench import plots, procs
 from bench.lab import Lab, Options, log
 from bench.report import Report
 from bench.scenarios import SCENARIOS, Scenario
@@ -44,6 +45,8 @@ def main() -> None:
     print(report.markdown())
     if arguments.output:
         arguments.output.write_text(report.markdown())
+    if arguments.plots:
+        plots.write(report, arguments.plots)
     if report.problems:
         sys.exit(1)
 
@@ -108,7 +111,14 @@ def _parser() -> argparse.ArgumentParser:
     add("--repeats", type=int, help="runs of each kind of work (default 3, quick: 1)")
     add("--noise", type=float, default=0.15, help="mark rows with more foreign cores than this")
     add("--output", type=Path, metavar="FILE", help="write the table there, too")
+    add("--plots", type=_plots_folder, metavar="FOLDER", help="draw plots of the figures there")
     return parser
+
+
+def _plots_folder(text: str) -> Path:
+    if not find_spec("pygal"):
+        raise argparse.ArgumentTypeError("plots need pygal, of requirements-dev.txt")
+    return Path(text)
 
 
 def _scenario_names(text: str) -> list[str]:

@@ -3,7 +3,16 @@
 from dataclasses import dataclass
 
 from bench.lab import Measure
-from bench.scenarios import administration, avatars, growth, logins, requests, streams
+from bench.scenarios import (
+    administration,
+    avatars,
+    growth,
+    logins,
+    nginx,
+    pages,
+    requests,
+    streams,
+)
 
 
 @dataclass(frozen=True)
@@ -27,6 +36,13 @@ SCENARIOS = (
     Scenario("me-during-logins", "who am I while 64 clients log in", logins.me_during_logins),
     Scenario("memory", "a worker's memory: idle, after 2,000 and 4,000 logins", logins.memory),
     Scenario("avatar", "an upload of 1024 x 1024, beside bare Pillow", avatars.upload),
+    Scenario(
+        "pages",
+        "their rates beside a bare route's; what Chromium loads, and how soon it shows that",
+        pages.pages,
+        databases=("sqlite",),
+    ),
+    Scenario("nginx", "who am I and /login, direct and behind a plain nginx", nginx.nginx),
     Scenario("streams", "10,000 event streams on two workers", streams.streams, is_large=True),
     Scenario(
         "growth",

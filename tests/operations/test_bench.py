@@ -12,6 +12,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from bench import plots
 from bench.__main__ import measure_one
 from bench.client import WrongAnswer, _answer_from, _renew, _with
 from bench.lab import Lab
@@ -62,6 +63,37 @@ def test_an_answer_in_chunks_is_whole_with_its_last_chunk():
     arriving = iter(parts)
     assert _answer_from(lambda _: next(arriving))[1] == b"2\r\n{}\r\n0\r\n\r\n"
     assert next(arriving, None) is None
+
+
+def _drawn(folder, *rows):
+    plots.write(Report("machine", "none", 0.15, [*rows]), folder)
+    return {file.name: file.read_text() for file in folder.iterdir()}
+
+
+def test_the_same_figures_give_the_same_small_plots_without_scripts_or_references(tmp_path):
+    rates = [Figure("Gatehouse", 2000, "/s"), Figure("Gatehouse, p99", 9, " ms")]
+    tails = [Figure("alone, p99", 10, " ms"), Figure("during logins, p99", 20, " ms")]
+    event = [Figure(f"an event to all, {name}", 30, " ms") for name in ("p50", "p99")]
+    rows = [
+        *(Row("me", database, rates) for database in ("sqlite", "postgres")),
+        Row("me-during-logins", "sqlite", tails),
+        Row("10,000 streams", "postgres", event),
+        Row("growth: me", "postgres", [Figure("cost 1,000,000 : 1,000", 1.1)]),
+    ]
+    drawn = _drawn(tmp_path, *rows)
+    names = ("rates-sqlite", "rates-postgres", "logins", "streams", "growth")
+    assert drawn.keys() == {f"{name}.svg" for name in names}
+    assert _drawn(tmp_path, *rows) == drawn
+    for text in drawn.values():
+        assert len(text) < 15_000
+        assert not re.search("<script|href|@import|url\\(|20\\d\\d-", text)
+    assert "2,000/s" in drawn["rates-sqlite.svg"]
+    assert "99 % of 10,000 streams" in drawn["streams.svg"]
+
+
+def test_what_was_not_measured_has_no_plot(tmp_path):
+    row = Row("sessions", "sqlite", [Figure("Gatehouse", 2000, "/s")])
+    assert _drawn(tmp_path, row).keys() == {"rates-sqlite.svg"}
 
 
 def _pinned(file):
