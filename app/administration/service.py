@@ -42,7 +42,7 @@ from app.external_auth.models import Provider
 from app.external_auth.providers import service as external_auth
 from app.mail import service as mail
 from app.mail.models import OutboxMail
-from app.mfa import upkeep as mfa_upkeep
+from app.mfa import service as mfa
 from app.own_data import erasure
 from app.sessions import revocation as sessions
 from app.settings import keys
@@ -62,7 +62,7 @@ log = logging.getLogger(__name__)
 CONFIG = EntityType.SYSTEM_CONFIG
 
 # The areas that store encrypted secrets or keyed hashes.
-AREAS_WITH_SECRETS = (settings_upkeep, mail, mfa_upkeep, external_auth)
+AREAS_WITH_SECRETS = (settings_upkeep, mail, mfa, external_auth)
 SENSITIVE = [name for name, key in keys.ALL.items() if key.is_sensitive]
 # Rows that are usable only with the keys they were created with: accounts that sign in, and
 # encrypted values.

@@ -6,14 +6,12 @@ codes count together with those of logins.
 """
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
 from fido2.webauthn import AuthenticationResponse, UserVerificationRequirement
-from redis.exceptions import RedisError
 from sqlalchemy.orm import Session
 
 from app.audit.models import Action
@@ -24,7 +22,7 @@ from app.core.flow_store import Flow, FlowState
 from app.core.runtime import Runtime
 from app.login.errors import CredentialsFailed
 from app.mail import service as mail
-from app.mail.templates import LANGUAGE, Template
+from app.mail.templates import Template
 from app.mfa import email_codes, management
 from app.mfa import service as mfa
 from app.mfa.email_codes import NewCode
@@ -34,7 +32,6 @@ from app.passkeys import ceremony, relying_party
 from app.passkeys import queries as passkeys
 from app.passkeys.errors import PasskeyRefused
 from app.passkeys.relying_party import Purpose, StartedCeremony
-from app.profile import preferences
 from app.sessions import service as sessions
 from app.settings import keys
 from app.users import identifiers
@@ -118,20 +115,7 @@ def send_code(rt: Runtime, principal: Principal) -> NewCode:
     is_beside_password = mfa.methods(rt, account) == (MfaMethod.EMAIL_CODE,)
     needing = {Method.EMAIL_CODE, Method.PASSWORD} if is_beside_password else {Method.EMAIL_CODE}
     _require_offered(rt, principal, *needing)
-    new = email_codes.issue(rt, account, _flow(rt, principal))
-    values = {
-        "username": account.username,
-        "lang": preferences.language(account.preferences) or LANGUAGE,
-        "expires_in": mail.exact_duration(new.expires_in),
-        "good_for": mail.rounded_duration(new.expires_in),
-    }
-    try:
-        mail.send_now(rt, Template.CONFIRMATION_CODE, account.email, code=new.code, **values)
-    except BaseException:
-        with suppress(RedisError):  # then the cooldown remains
-            email_codes.delete(rt, account, "id", new.id)
-        raise
-    return new
+    return email_codes.send(rt, account, _flow(rt, principal), Template.CONFIRMATION_CODE)
 
 
 def by_email_code(rt: Runtime, principal: Principal, *, code: str, client: Client) -> int:

@@ -5,10 +5,7 @@ concurrently, at most five guesses are judged per login, and at most ten per acc
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
-
-from redis.exceptions import RedisError
 
 from app.audit import service as audit
 from app.audit.models import Action
@@ -21,7 +18,7 @@ from app.login.completion import FirstFactorKind, LoginOutcome
 from app.login.pending_login import SecondStep
 from app.mail import service as mail
 from app.mail.errors import MailNotConfigured
-from app.mail.templates import LANGUAGE, Template
+from app.mail.templates import Template
 from app.mfa import email_codes
 from app.mfa import service as mfa
 from app.mfa.email_codes import NewCode
@@ -36,7 +33,6 @@ from app.mfa.errors import (
 )
 from app.mfa.models import MfaMethod
 from app.mfa.service import Proof
-from app.profile import preferences
 from app.settings import keys
 
 
@@ -70,7 +66,6 @@ def verify(
 def send_email_code(rt: Runtime, *, flow_token: str, client: Client) -> NewCode:
     """Mail a code for a pending login, synchronously; earlier codes become void.
 
-    A mail that cannot be sent leaves no cooldown.
     Raises: MfaFlowInvalid, MailNotConfigured, MfaFlowExpired, AccountDisabled, PendingActivation,
     MfaFactorRequired, RateLimited during the cooldown, MailDeliveryFailed.
     """
@@ -82,19 +77,7 @@ def send_email_code(rt: Runtime, *, flow_token: str, client: Client) -> NewCode:
     account = pending_login.unchanged_account(rt, pending)
     if MfaMethod.EMAIL_CODE not in mfa.methods(rt, account):
         raise MfaFactorRequired
-    new = email_codes.issue(rt, account, pending.flow)
-    variables = {
-        "username": account.username,
-        "lang": preferences.language(account.preferences) or LANGUAGE,
-        "expires_in": mail.exact_duration(new.expires_in),
-        "good_for": mail.rounded_duration(new.expires_in),
-    }
-    try:
-        mail.send_now(rt, Template.LOGIN_EMAIL_CODE, account.email, code=new.code, **variables)
-    except BaseException:
-        with suppress(RedisError):  # then the cooldown remains
-            email_codes.delete(rt, account, "id", new.id)
-        raise
+    new = email_codes.send(rt, account, pending.flow, Template.LOGIN_EMAIL_CODE)
     details = {"expires_in": new.expires_in, "resend_after": new.resend_after}
     step = SecondStep(pending, account, MfaMethod.EMAIL_CODE, client)
     audit.record_best_effort(rt, step.event(Action.USER_MFA_EMAIL_CODE_SEND, details))

@@ -2,15 +2,15 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
 from app.core import email_address
 from app.core.access import COMMAND_LINE
+from app.core.database.paging import Wanted
 from app.core.errors import BadRequest
 from app.mail import operators, previews, service
-from app.mail.models import MailStatus, OutboxMail
+from app.mail.models import MailStatus
 from app.mail.templates import Template
 from app.web.cli import (
     REFUSED_EXIT_CODE,
@@ -49,16 +49,15 @@ def send_test(address: str) -> Output:
 @group.command("outbox")
 @click.option("--status", type=Word(MailStatus), help="Only mails with this status.")
 @limit_option(100, "mails")
-def outbox(status: str | None, limit: int) -> Output:
+def outbox(status: MailStatus | None, limit: int) -> Output:
     """List mails and their status, newest first.
 
     "sent (file)" means that it was written to a file because no SMTP server was set.
     """
-    data = [_entry(mail) for mail in service.list_newest(runtime(), status, limit)]
+    data = operators.page(runtime(), Wanted(limit, 0, "created_at"), status=status).items
     titles = [name.removesuffix("_at").replace("_", " ").upper() for name in COLUMNS]
-    kept = service.list_ids_with_file(runtime())
-    shown = [{**one, "status": AS_FILE} if one["id"] in kept else one for one in data]
-    return Output(data, table(titles, [[entry[name] for name in COLUMNS] for entry in shown]))
+    shown = [{**mail, "status": AS_FILE} if mail.pop("is_file") else mail for mail in data]
+    return Output(data, table(titles, [[mail[name] for name in COLUMNS] for mail in shown]))
 
 
 @group.command("flush")
@@ -107,9 +106,3 @@ def preview(template: Template, output: Path | None, *, as_text: bool) -> Output
         return Output(data, part)
     output.write_text(part, encoding="utf-8")
     return Output(data, details({"subject": rendered.subject, "file": output}))
-
-
-def _entry(mail: OutboxMail) -> dict[str, Any]:
-    entry = operators.shown(mail, set())
-    del entry["is_file"]
-    return entry

@@ -101,15 +101,6 @@ def list_unsent(reader: Reader) -> list[Waiting]:
     return [Waiting(*row) for row in reader.execute(statement)]
 
 
-def list_newest(session: Session, status: str | None, most: int) -> Sequence[OutboxMail]:
-    """Return up to `most` mails, newest first; a status of None means any."""
-    newest_first = OutboxMail.created_at.desc(), OutboxMail.id
-    statement = select(OutboxMail).order_by(*newest_first).limit(most)
-    if status is not None:
-        statement = statement.where(OutboxMail.status == status)
-    return session.scalars(statement).all()
-
-
 def read_page(session: Session, wanted: Wanted, *conditions: ColumnElement[bool]) -> Page:
     """Return a page of mails, newest first."""
     columns = {"id": OutboxMail.id, "created_at": OutboxMail.created_at}

@@ -1,6 +1,6 @@
 """Use cases of the outbox, and the functions other areas queue mails with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -101,17 +101,6 @@ def send_now(rt: Runtime, template: Template, recipient: str, **values: str) -> 
         send_ready(rt, mail)
     except Undeliverable as error:
         raise MailDeliveryFailed from error
-
-
-def list_newest(rt: Runtime, status: str | None, most: int) -> Sequence[OutboxMail]:
-    """Return the newest mails of the outbox; None: of any status."""
-    with rt.reading() as session:
-        return queries.list_newest(session, status, most)
-
-
-def list_ids_with_file(rt: Runtime) -> set[str]:
-    """Return the ids of mails that count as sent but are files, for lack of an SMTP server."""
-    return delivery.list_ids_with_file(rt.config.mail_dir)
 
 
 def _complete(rt: Runtime, template: Template, values: Mapping[str, str]) -> dict[str, str]:

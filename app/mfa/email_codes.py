@@ -8,16 +8,22 @@ Functions that use Redis raise RedisError while it is unavailable.
 """
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import cast
+
+from redis.exceptions import RedisError
 
 from app.core.flow_store import EXPIRED_RETENTION, Flow
 from app.core.limits import raise_if_limited
 from app.core.runtime import Runtime
 from app.core.tokens import random_digits, random_hex
+from app.mail import service as mail
+from app.mail.templates import LANGUAGE, Template
 from app.mfa import typed_codes
 from app.mfa.errors import MfaCodeInvalid, MfaEmailCodeExpired, MfaEmailCodeRequired
+from app.profile import preferences
 from app.settings import keys
 from app.users.models import Account
 
@@ -63,6 +69,27 @@ class NewCode:
 def normalised(typed: str) -> str | None:
     """Return the digits of a typed code; None unless they are eight, and nothing else."""
     return typed_codes.digits(typed, DIGITS)
+
+
+def send(rt: Runtime, account: Account, flow: Flow, template: Template) -> NewCode:
+    """Mail a new code, synchronously; a mail that cannot be sent leaves no cooldown.
+
+    Raises: RateLimited during the cooldown, MailNotConfigured, MailDeliveryFailed.
+    """
+    new = issue(rt, account, flow)
+    values = {
+        "username": account.username,
+        "lang": preferences.language(account.preferences) or LANGUAGE,
+        "expires_in": mail.exact_duration(new.expires_in),
+        "good_for": mail.rounded_duration(new.expires_in),
+    }
+    try:
+        mail.send_now(rt, template, account.email, code=new.code, **values)
+    except BaseException:
+        with suppress(RedisError):  # then the cooldown remains
+            delete(rt, account, "id", new.id)
+        raise
+    return new
 
 
 def issue(rt: Runtime, account: Account, flow: Flow) -> NewCode:

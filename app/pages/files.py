@@ -3,15 +3,16 @@
 Invariant: a request's path never reaches the file system; it only chooses one of these names.
 """
 
+import gzip
 import json
 import posixpath
 import re
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 from app.pages import texts
-from app.pages.content import Content
 
 STATIC = Path(__file__).parent / "static"
 MEDIA_TYPES = {
@@ -20,7 +21,34 @@ MEDIA_TYPES = {
     ".svg": "image/svg+xml",
     ".json": "application/json",
 }
+# Below this the header of a compressed file outweighs what is gained.
+MIN_COMPRESSED_BYTES = 300
 _IMPORT = re.compile(r"""^(?:import|export)\b[^;]*?["'](\.[^"']+)["'];""", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """One representation: its bytes and the name of this version of them."""
+
+    body: bytes
+    etag: str
+
+
+@dataclass(frozen=True)
+class Content:
+    """A file or document; `zipped` is None where compression gains nothing."""
+
+    media_type: str
+    plain: Encoded
+    zipped: Encoded | None
+
+    @classmethod
+    def of(cls, media_type: str, body: bytes) -> "Content":
+        """Return the content with its compressed form."""
+        zipped = None
+        if len(body) >= MIN_COMPRESSED_BYTES:
+            zipped = _encoded(gzip.compress(body, 9, mtime=0))
+        return cls(media_type, _encoded(body), zipped)
 
 
 class Files:
@@ -76,6 +104,10 @@ def _sources() -> dict[str, bytes]:
             text = json.dumps(catalogue.of(family), ensure_ascii=False, separators=(",", ":"))
             found[catalogue_name(language, family)] = text.encode()
     return found
+
+
+def _encoded(body: bytes) -> Encoded:
+    return Encoded(body, sha256(body).hexdigest()[:16])
 
 
 def _imported(name: str, source: str) -> list[str]:

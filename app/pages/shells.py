@@ -12,8 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from app.core.runtime import Runtime
 from app.pages import theme
-from app.pages.content import Content
-from app.pages.files import all_files, catalogue_name
+from app.pages.files import Content, all_files, catalogue_name
 from app.pages.registry import PAGES, Page
 from app.pages.texts import catalogues
 from app.settings import keys, page_keys

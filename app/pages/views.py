@@ -21,8 +21,7 @@ from werkzeug.http import parse_accept_header
 from werkzeug.routing import Rule
 
 from app.pages import shells
-from app.pages.content import Content
-from app.pages.files import all_files
+from app.pages.files import Content, all_files
 from app.pages.registry import FOLDERS, MISSING, PAGES, Page
 from app.settings import page_keys
 from app.web.errors import EndpointNotFound

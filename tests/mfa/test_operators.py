@@ -5,7 +5,7 @@ import json
 import pytest
 import sqlalchemy as sa
 
-from app.mfa import service, upkeep
+from app.mfa import service
 from app.mfa.models import MfaFactor, MfaRecoveryCode
 from app.sessions.models import LoginSession
 from tests.support.authenticator import finish_setup, start_setup
@@ -126,7 +126,7 @@ def test_a_secret_that_cannot_be_read_is_left_alone(line, rt, enabled):
 def test_what_is_sealed_under_the_newest_key_is_left_alone(rt, enabled):
     before = sealed(rt)
     with rt.transaction() as session:
-        assert upkeep.reseal(rt, session) == (0, 0)
+        assert service.reseal(rt, session) == (0, 0)
     assert sealed(rt) == before
 
 
