@@ -170,7 +170,7 @@ def test_a_public_client_only_names_itself(oidc: Client):
 def test_every_request_names_the_product_and_asks_for_json(oidc: Client):
     oidc.sign_in()
     assert {request.headers["User-Agent"] for request in oidc.provider.requests} == {
-        "Gatehouse/0.1.0"
+        "Gatehouse/0.2.0"
     }
     assert {request.headers["Accept"] for request in oidc.provider.requests} == {"application/json"}
     assert oidc.provider.seen("/userinfo") == []
