@@ -361,6 +361,14 @@ def test_pages_are_told_what_to_do_about_every_code(document):
     assert [pattern for pattern in patterns if not fnmatch.filter(promised, pattern)] == []
 
 
+def test_no_success_is_just_anything(document):
+    """What may be JSON or a file would then have no type at all."""
+    for name, operation in described(document):
+        for status, answer in operation["responses"].items():
+            for content in answer.get("content", {}).values() if int(status) < 300 else ():
+                assert content["schema"], name
+
+
 def test_a_success_with_two_shapes_has_an_example_of_each(document):
     answer = find(document, "POST /auth/login")["responses"]["200"]["content"]["application/json"]
     shown = {example["value"]["data"]["status"] for example in answer["examples"].values()}

@@ -1,34 +1,24 @@
 """A TypeScript client is made from the API description, and a use of it compiles."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from flask import Flask
 
-from tests.support import npm, servers
+from tests.support import npm, typescript
 from tests.support.openapi import DOCUMENT
 
-CLIENT = servers.ROOT / "clients" / "typescript"
 SECONDS = 300
 
 
-@pytest.fixture(scope="module")
-def packages() -> Path:
+@pytest.fixture
+def folder(app: Flask, tmp_path: Path) -> Path:
+    """The client with the types of this very description."""
     try:
-        npm.install(CLIENT)
+        typescript.lay_out(tmp_path)
     except npm.Missing as reason:
         pytest.skip(f"no TypeScript: {reason}")
-    return CLIENT / "node_modules"
-
-
-@pytest.fixture
-def folder(app: Flask, packages: Path, tmp_path: Path) -> Path:
-    """The client with the types of this very description."""
-    for name in ("client.ts", "usage.ts", "tsconfig.json", "package.json"):
-        shutil.copy(CLIENT / name, tmp_path)
-    (tmp_path / "node_modules").symlink_to(packages)
     (tmp_path / "openapi.json").write_bytes(app.test_client().get(DOCUMENT).data)
     generated = script(tmp_path, "generate")
     assert generated.returncode == 0, generated.stderr
@@ -44,7 +34,10 @@ def script(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.postgres  # not a matter of databases
 def test_a_frontends_use_of_the_client_compiles(folder: Path) -> None:
-    """What must not compile is in usage.ts, too, so types that promise less are found out."""
+    """What must not compile is in usage.ts, too, so types that promise less are found out.
+
+    Whether an administrator's page works is tried in tests/operations.
+    """
     assert '"/api/v1/auth/login": {' in (folder / "schema.d.ts").read_text()
     checked = script(folder, "check")
     assert checked.returncode == 0, checked.stdout

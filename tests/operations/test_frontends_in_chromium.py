@@ -1,7 +1,6 @@
 """What frontends begin with, in a browser: the module of docs/integration.md, the typed client."""
 
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
 
-from tests.support import npm
+from tests.support import npm, typescript
 from tests.support.browser import PASSWORD, needs_chromium
 from tests.support.launcher import Service
 from tests.support.servers import ROOT
@@ -17,7 +16,6 @@ from tests.support.servers import ROOT
 pytestmark = needs_chromium
 
 SCRIPT = re.compile(r"^```js\n(.*?)^```", re.MULTILINE | re.DOTALL)
-CLIENT = ROOT / "clients" / "typescript"
 ACCESS = "service_access"
 SECONDS = 300
 
@@ -47,6 +45,7 @@ ON_THE_CLIENT = """
   window.rename = (body) => told(api.PATCH("/api/v1/auth/profile", { body }));
   window.refresh = () => api.refresh();
   window.logOut = () => told(api.logOut());
+  window.administration = await import("/pages/administration.js");
 """
 
 
@@ -59,13 +58,9 @@ def module(_: Path) -> dict[str, str]:
 def client(folder: Path) -> dict[str, str]:
     """The typed client, compiled without its types, which leave nothing behind."""
     try:
-        npm.install(CLIENT)
+        packages = typescript.lay_out(folder)
     except npm.Missing as reason:
         pytest.skip(f"no TypeScript: {reason}")
-    packages = CLIENT / "node_modules"
-    (folder / "node_modules").symlink_to(packages)
-    for name in ("client.ts", "usage.ts", "tsconfig.json"):
-        shutil.copy(CLIENT / name, folder)
     compiler = packages / "typescript" / "bin" / "tsc"
     command = ["node", str(compiler), "--noEmit", "false", "--noCheck"]
     done = subprocess.run(
@@ -74,6 +69,7 @@ def client(folder: Path) -> dict[str, str]:
     assert done.returncode == 0, done.stdout
     return {
         "client.js": (folder / "client.js").read_text(),
+        "administration.js": (folder / "administration.js").read_text(),
         "openapi-fetch.js": (packages / "openapi-fetch" / "dist" / "index.mjs").read_text(),
         "index.html": page_with(ON_THE_CLIENT),
     }
@@ -187,6 +183,21 @@ def test_logging_out_leaves_no_cookie(site: Site, tab: Page, service: Service) -
     assert tab.evaluate("logOut()") == "done"
     assert site.cookies() == set()
     assert tab.evaluate("whoAmI()") == "auth.token_missing"
+
+
+@pytest.mark.parametrize("files", [client], indirect=True, ids=["client"])
+def test_an_administrators_page_manages_an_account(tab: Page) -> None:
+    bob = tab.evaluate("administration.add", {"username": "bob", "email": "bob@example.com"})
+    assert tab.evaluate("administration.find", "bob") == [bob]
+    assert tab.evaluate("administration.lock", bob) == "disabled"
+    assert tab.evaluate("administration.remove", bob) is None
+    assert tab.evaluate("administration.find", "bob") == []
+    assert tab.evaluate("administration.remove", bob) == "not_found"
+
+
+@pytest.mark.parametrize("files", [client], indirect=True, ids=["client"])
+def test_a_page_gets_the_data_of_its_account(tab: Page) -> None:
+    assert tab.evaluate("administration.exported()") == ["ada", 1]
 
 
 @pytest.mark.parametrize("files", [module], indirect=True, ids=["module"])

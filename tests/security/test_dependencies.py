@@ -13,7 +13,10 @@ from packaging.version import Version
 
 from tests.support.servers import ROOT
 
-LISTS = ("requirements", "requirements-dev", "requirements-audit")
+LISTS = (
+    *("requirements", "requirements-dev", "requirements-audit"),
+    "tests/contract/python_client/requirements",
+)
 PIN = re.compile(r"^(?P<name>[\w.-]+)==(?P<version>[^ ;]+)(?: *;[^\\]*)? \\$")
 HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}(?: \\)?$")
 
@@ -106,7 +109,7 @@ def test_lists_that_share_a_package_agree_on_its_version():
 
 
 def test_no_pin_has_a_known_advisory():
-    found = pins("requirements-dev") | pins("requirements")
+    found = pins(LISTS[3]) | pins("requirements-dev") | pins("requirements")
     unsafe = {
         package: str(found[package][0])
         for package, safe in advisories().items()

@@ -56,8 +56,10 @@ KINDS: dict[str | None, JsonSchema] = {
     "row": {"type": "integer", "format": "int64", "minimum": 1},
     "uuid": {"type": "string", "format": "uuid"},
 }
+# With an empty schema, the types of an answer that is this or JSON would be of no use: anything.
+BYTES = {"type": "string", "format": "binary"}
 # RFC 7578. Older tools recognise a file input by its `format`, newer ones by its media type.
-FILE = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
+FILE = {**BYTES, "contentMediaType": "application/octet-stream"}
 FILE_FORM = {"type": "object", "required": ["file"], "properties": {"file": FILE}}
 # What OpenAPI 3.2 calls `itemSchema`; 3.1 has no name for one event of a stream.
 ITEM_SCHEMA = "x-itemSchema"
@@ -180,7 +182,7 @@ class Description(APISpec):
         elif operation.payloads:
             media = self._json(self._plugin.reference(operation.payloads[0]))
         else:
-            media = {"schema": {"type": "string"} if kinds[0].startswith("text/") else {}}
+            media = {"schema": {"type": "string"} if kinds[0].startswith("text/") else BYTES}
         if operation.event is not None:
             media[ITEM_SCHEMA] = event = self._plugin.reference(operation.event)
             media["schema"]["contentSchema"] = event  # the nearest to it that 3.1 has
@@ -192,7 +194,7 @@ class Description(APISpec):
             )
         headers = ["ETag"] if operation.is_conditional else []
         # What is described is JSON; of another kind that the caller may choose, only the kind is.
-        content = {kind: media if kind in (JSON, kinds[0]) else {"schema": {}} for kind in kinds}
+        content = {kind: media if kind in (JSON, kinds[0]) else {"schema": BYTES} for kind in kinds}
         return _answer(
             description, headers, content if operation.payloads else dict.fromkeys(kinds, media)
         )
