@@ -7,9 +7,11 @@ from flask import Flask
 from playwright.sync_api import Browser, Page
 from werkzeug.test import Client
 
+from app.core.clock import Clock
 from app.core.runtime import Runtime
 from tests.support.browser import Complaints, launched
 from tests.support.commands import CommandLine
+from tests.support.fake_provider import CLIENT_ID, CLIENT_SECRET, FakeProvider
 from tests.support.initial_state import InitialState
 from tests.support.launcher import Service
 from tests.support.pages import Site, opened
@@ -71,3 +73,19 @@ def page(chromium: Browser, site: Site, complaints: Complaints) -> Iterator[Page
     """A page of a new browser profile; the test fails when it complains or speaks to others."""
     with opened(chromium, site.origin, complaints) as page:
         yield page
+
+
+@pytest.fixture(scope="module")
+def loopback() -> Iterator[FakeProvider]:
+    with FakeProvider(Clock()) as provider:
+        yield provider
+
+
+@pytest.fixture
+def provider(loopback: FakeProvider, site: Site) -> Iterator[FakeProvider]:
+    """A provider, `Local login`, that says that its user is Jane, whom nobody knows here."""
+    words = ["external-auth", "add", "oidc", "--key", "local", "--name", "Local login"]
+    words += ["--client-id", CLIENT_ID, f"--client-secret={CLIENT_SECRET}"]
+    site.flask(*words, "--issuer-url", loopback.issuer)
+    yield loopback
+    loopback.claims.clear()

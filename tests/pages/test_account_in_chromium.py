@@ -3,14 +3,11 @@
 import json
 import re
 import zipfile
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 from playwright.sync_api import Locator, Page, expect
 
-from app.sessions.models import LoginSession
 from app.users.models import User
 from tests.support import factories
 from tests.support.authenticator import Authenticator
@@ -25,6 +22,7 @@ from tests.support.pages import (
     barriers,
     fill,
     is_signed_in,
+    let_time_pass,
     open_as,
     sign_in,
     told,
@@ -39,13 +37,6 @@ MARKUP = "<img src=x onerror=alert(1)>"
 
 def section(page: Page, name: str) -> Locator:
     return page.get_by_role("region", name=name, exact=True)
-
-
-def let_time_pass(site: Site) -> None:
-    """Make every sign-in an hour older."""
-    long_ago = site.rt.clock.now() - timedelta(hours=1)
-    with site.rt.transaction() as session:
-        session.execute(sa.update(LoginSession).values(confirmed_at=long_ago))
 
 
 def toast(page: Page) -> Locator:

@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterator
 
 import pytest
+import sqlalchemy as sa
 from playwright.sync_api import Locator, Page, expect
 
-from app.core.clock import Clock
+from app.storage_policies.models import StoragePolicyGroup
 from tests.support.browser import Complaints, needs_chromium
+from tests.support.external import add_provider
 from tests.support.fake_provider import CLIENT_ID, CLIENT_SECRET, FakeProvider
 from tests.support.pages import SMALL, Site, answered, ask, barriers, open_as, told
 
@@ -150,12 +152,6 @@ def test_a_mail_that_waits_is_tried_again(page: Page, site: Site) -> None:
     expect(toast(page)).to_contain_text("The mail is tried now.")
 
 
-@pytest.fixture(scope="module")
-def loopback() -> Iterator[FakeProvider]:
-    with FakeProvider(Clock()) as provider:
-        yield provider
-
-
 def test_a_provider_is_set_up_tried_and_deleted(
     page: Page, site: Site, loopback: FakeProvider, complaints: Complaints
 ) -> None:
@@ -222,3 +218,54 @@ def test_policy_groups_are_ordered_assigned_and_deleted(
     complaints.take_refusal(400)
     group.get_by_role("button", name="Make default").click()
     expect(group).to_contain_text("Default")
+
+
+@pytest.fixture
+def many(site: Site) -> Iterator[int]:
+    """More groups and providers than the service answers at once."""
+    now = site.rt.clock.now()
+    groups = [
+        {"name": f"Group {number}", "description": "", "is_enabled": True, "is_default": False}
+        for number in range(101)
+    ]
+    with site.rt.transaction() as session:
+        rows = [one | {"created_at": now, "updated_at": now} for one in groups]
+        session.execute(sa.insert(StoragePolicyGroup), rows)
+    for number in range(101):
+        add_provider(site.rt, kind="github", key=f"key{number}", display_name=f"Name {number}")
+    yield 101
+    with site.rt.transaction() as session:
+        made = StoragePolicyGroup.name.startswith("Group ")
+        session.execute(sa.delete(StoragePolicyGroup).where(made))
+
+
+def shown_on_every_page(page: Page, names: Locator) -> set[str]:
+    """Turn the pages of a list to the last; return the names they show."""
+    found: set[str] = set()
+    pager = page.get_by_role("navigation").filter(has=page.get_by_role("button", name="Next"))
+    while True:
+        expect(page.locator("#content:not([aria-busy])")).to_be_visible()
+        found.update(names.all_inner_texts())
+        next_page = pager.get_by_role("button", name="Next")
+        if next_page.is_disabled():
+            return found
+        range_shown = pager.locator("span").first.inner_text()
+        next_page.click()
+        expect(pager.locator("span").first).not_to_have_text(range_shown)
+
+
+def test_lists_longer_than_the_service_answers_at_once_end_nowhere(
+    page: Page, site: Site, many: int
+) -> None:
+    open_as(page, site.ada, "/admin/external-auth")
+    names = shown_on_every_page(page, page.locator(".cards h2"))
+    assert names == {f"Name {number}" for number in range(many)}
+    for number in (0, many - 1):
+        page.goto(f"/admin/external-auth/key{number}")
+        expect(page.get_by_role("heading", level=1)).to_have_text(f"Name {number}")
+    page.goto("/admin/policy-groups")
+    names = shown_on_every_page(page, page.locator("#content h2"))
+    assert {f"Group {number}" for number in range(many)} < names
+    page.goto(f"/admin/users/{site.ada.id}")
+    choices = page.get_by_label("Policy group").locator("option").all_inner_texts()
+    assert names <= set(choices)

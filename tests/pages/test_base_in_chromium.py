@@ -4,10 +4,24 @@ import json
 
 from playwright.sync_api import Page, Route, expect
 
+from app.audit.models import Action
+from app.sessions.models import LoginSession
 from tests.support.browser import Complaints, needs_chromium
-from tests.support.pages import Site, is_signed_in, sign_in
+from tests.support.factories import audit_rows, count
+from tests.support.pages import Site, is_signed_in, open_as, sign_in
 
 pytestmark = needs_chromium
+
+
+# Reads and changes something, without waiting for it.
+WORK = """(name) => {
+  const body = { display_name: name };
+  const work = ({ call }) => Promise.all([
+    call("get", "/auth/me").then((me) => me.username),
+    call("patch", "/auth/profile", { body }).then((profile) => profile.display_name),
+  ]);
+  window.work = window.module("api").then(work);
+}"""
 
 
 def signed_in(page: Page, site: Site) -> None:
@@ -174,4 +188,35 @@ def test_two_tabs_refresh_once(page: Page, site: Site, complaints: Complaints) -
     assert len([url for url in refreshed if url.endswith("/auth/refresh")]) == 1
     page.reload()
     is_signed_in(page, site.ada)
+    assert take_all(complaints, "status of 401")
+
+
+def test_two_tabs_that_work_for_an_hour_raise_no_alarm(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    """Thirty times two minutes, which the browser's clock is put forward.
+
+    The service's clock is not: the browser's cookie is taken away, as it would be by then.
+    """
+    site.configure(auth_access_token_ttl_secs=120)
+    page.context.clock.install()
+    open_as(page, site.ada, "/settings/sessions")
+    other = page.context.new_page()
+    other.goto("/settings/sessions")
+    expect(other.locator("#me")).to_contain_text("ada")
+    refreshed = []
+    page.context.on("request", lambda r: refreshed.append(r.url) if "/refresh" in r.url else 0)
+    for minute in range(0, 60, 2):
+        page.context.clock.fast_forward("02:00")
+        page.context.clear_cookies(name="service_access")
+        for tab in (page, other):
+            tab.evaluate(WORK, f"At {minute}")
+        for tab in (page, other):
+            assert tab.evaluate("window.work") == ["ada", f"At {minute}"]
+    assert len(refreshed) == 30
+    assert audit_rows(site.rt, Action.USER_REFRESH_TOKEN_REUSE_DETECTED) == []
+    assert count(site.rt, LoginSession) == 1
+    for tab in (page, other):
+        tab.reload()
+        expect(tab.locator("#me")).to_contain_text("At 58")
     assert take_all(complaints, "status of 401")

@@ -1,14 +1,18 @@
 """The dialog in which an owner confirms to be the owner, on a page that has a call to make."""
 
-from datetime import timedelta
-
 import pytest
-import sqlalchemy as sa
 from playwright.sync_api import Page, expect
 
-from app.sessions.models import LoginSession
 from tests.support.browser import Complaints, needs_chromium
-from tests.support.pages import Site, answered, give_totp, is_signed_in, make_passkey, sign_in
+from tests.support.pages import (
+    Site,
+    answered,
+    give_totp,
+    is_signed_in,
+    let_time_pass,
+    make_passkey,
+    sign_in,
+)
 from tests.support.virtual_authenticator import VirtualAuthenticator
 
 pytestmark = needs_chromium
@@ -36,9 +40,7 @@ def device(page: Page, site: Site) -> VirtualAuthenticator:
 def ask(page: Page, site: Site, complaints: Complaints) -> None:
     """Make the call an hour after the sign-in."""
     site.configure(auth_confirmation_max_age_secs=60)
-    with site.rt.transaction() as session:
-        long_ago = site.rt.clock.now() - timedelta(hours=1)
-        session.execute(sa.update(LoginSession).values(confirmed_at=long_ago))
+    let_time_pass(site)
     page.evaluate(ASK, WHY)
     dialog = page.get_by_role("dialog", name="Confirm that it is you")
     expect(dialog).to_contain_text(WHY)

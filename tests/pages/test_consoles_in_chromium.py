@@ -1,16 +1,12 @@
 """What both consoles have in common: nothing typed is lost, the focus stays, one account a page."""
 
-from datetime import timedelta
-from pathlib import Path
-
 import pytest
 import sqlalchemy as sa
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from app.sessions.models import LoginSession
 from tests.support.browser import Complaints, needs_chromium
-from tests.support.images import encoded, quarters
-from tests.support.pages import Site, answered, ask, fill, open_as, opened, sign_in, told
+from tests.support.pages import Site, ask, fill, let_time_pass, open_as, opened, sign_in
 
 pytestmark = needs_chromium
 
@@ -158,9 +154,7 @@ def test_the_audit_log_is_exported_after_a_confirmation(
     site.configure(auth_confirmation_max_age_secs=300)
     open_as(page, site.ada, "/admin/audit")
     page.wait_for_load_state("networkidle")
-    with site.rt.transaction() as session:
-        long_ago = site.rt.clock.now() - timedelta(hours=1)
-        session.execute(sa.update(LoginSession).values(confirmed_at=long_ago))
+    let_time_pass(site)
     page.wait_for_timeout(1500)  # until every worker knows the setting
     page.get_by_role("button", name="Export").click()
     page.get_by_role("button", name="CSV").click()
@@ -286,39 +280,3 @@ def test_markup_in_what_a_browser_calls_itself_is_shown_as_text(
         page.get_by_role("row").get_by_role("button", name="Details").first.click()
         expect(page.get_by_role("dialog")).to_contain_text(agent)
         assert page.locator("img[src=x]").count() == 0
-
-
-@pytest.fixture
-def picture(tmp_path: Path) -> Path:
-    file = tmp_path / "picture.png"
-    file.write_bytes(encoded(quarters((600, 400))))
-    return file
-
-
-def choose(page: Page, picture: Path) -> None:
-    page.locator("#picture-file").set_input_files(picture)
-    page.get_by_role("dialog").get_by_role("button", name="Use this").click()
-
-
-def test_an_upload_can_be_cancelled(page: Page, site: Site, picture: Path) -> None:
-    open_as(page, site.ada, "/settings/profile")
-    held: list[Route] = []
-    page.route("**/avatar/upload", lambda route: held.append(route))
-    choose(page, picture)
-    page.get_by_role("region", name="Picture").get_by_role("button", name="Cancel").click()
-    expect(page.get_by_role("progressbar")).to_have_count(0)
-    expect(page.get_by_role("button", name="Choose a picture")).to_be_focused()
-    assert held
-    profile = told(page, "/auth/me")["profile"]
-    assert isinstance(profile, dict)
-    assert profile["avatar"]["source"] == "none"
-
-
-def test_an_upload_that_a_later_one_replaced_is_told(page: Page, site: Site, picture: Path) -> None:
-    open_as(page, site.ada, "/settings/profile")
-    profile = told(page, "/auth/me")["profile"]
-    page.wait_for_load_state("networkidle")
-    answered(page, "**/avatar/upload", 200, "success", {"applied": False, "profile": profile})
-    choose(page, picture)
-    expect(page.get_by_role("alert")).to_contain_text("Another change came first")
-    expect(page.locator("#me img")).to_have_count(0)

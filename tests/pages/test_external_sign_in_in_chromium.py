@@ -1,34 +1,18 @@
 """Signing in by a provider on the page /login, and what comes of it."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from app.core.clock import Clock
 from tests.support.browser import Complaints, needs_chromium
-from tests.support.fake_provider import CLIENT_ID, CLIENT_SECRET, FakeProvider
-from tests.support.pages import Site, give_totp, open_as, opened
+from tests.support.fake_provider import FakeProvider
+from tests.support.pages import Site, give_totp, let_time_pass, open_as, opened, told
 
 pytestmark = needs_chromium
 
 BUTTON = "Continue with Local login"
-
-
-@pytest.fixture(scope="module")
-def loopback() -> Iterator[FakeProvider]:
-    with FakeProvider(Clock()) as provider:
-        yield provider
-
-
-@pytest.fixture
-def provider(loopback: FakeProvider, site: Site) -> Iterator[FakeProvider]:
-    """A provider that says that its user is Jane, whom nobody knows here."""
-    words = ["external-auth", "add", "oidc", "--key", "local", "--name", "Local login"]
-    words += ["--client-id", CLIENT_ID, f"--client-secret={CLIENT_SECRET}"]
-    site.flask(*words, "--issuer-url", loopback.issuer)
-    yield loopback
-    loopback.claims.clear()
 
 
 @pytest.fixture
@@ -135,3 +119,53 @@ def test_the_last_way_to_sign_in_is_explained_at_its_button(
     expect(page.get_by_role("alert")).to_contain_text("last way")
     expect(disconnect).to_be_enabled()
     complaints.take_refusal(409)
+
+
+def delete_account(page: Page) -> None:
+    """Try to, an hour after the sign-in, up to the question whether it is the owner."""
+    page.get_by_role("button", name="Delete account").click()
+    dialog = page.get_by_role("dialog", name="Delete your account?")
+    dialog.get_by_label("To go on, type jane").fill("jane")
+    dialog.get_by_role("button", name="Delete account").click()
+
+
+@pytest.fixture
+def jane(page: Page, site: Site) -> Page:
+    """The page of an account whose only way in is the provider, signed in an hour ago."""
+    site.flask("external-auth", "update", "local", "--auto-provision")
+    leave(page)
+    page.wait_for_url("**/settings/profile?here")
+    page.goto("/settings/data")
+    expect(page.get_by_role("button", name="Delete account")).to_be_visible()
+    let_time_pass(site)
+    return page
+
+
+def test_the_provider_confirms_an_account_that_has_no_other_way(
+    jane: Page, provider: FakeProvider, complaints: Complaints
+) -> None:
+    delete_account(jane)
+    dialog = jane.get_by_role("dialog", name="Confirm that it is you")
+    expect(dialog).to_contain_text("To delete your account")
+    complaints.take_refusal(412)
+    button = dialog.get_by_role("button", name="Confirm with Local login")
+    expect(button).to_be_focused()
+    provider.claims["auth_time"] = int(time.time())
+    button.press("Enter")
+    expect(jane.get_by_role("status")).to_have_text(
+        "It is confirmed that it is you. Please do it once more."
+    )
+    assert jane.url.endswith("/settings/data")
+    delete_account(jane)
+    jane.wait_for_url("**/login?deleted=1")
+
+
+def test_a_provider_where_somebody_else_signed_in_confirms_nothing(
+    jane: Page, provider: FakeProvider, complaints: Complaints
+) -> None:
+    delete_account(jane)
+    provider.claims |= {"auth_time": int(time.time()), "sub": "somebody else"}
+    jane.get_by_role("button", name="Confirm with Local login").click()
+    expect(jane.get_by_role("status")).to_contain_text("Another account was signed in")
+    complaints.take_refusal(412)
+    assert told(jane, "/auth/confirmation")["is_fresh"] is False

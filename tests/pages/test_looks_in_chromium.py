@@ -1,56 +1,34 @@
 """The sign-in pages with long texts, large letters, forced colours and without motion."""
 
-import json
 import re
 from collections.abc import Callable, Iterator
-from math import ceil
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser import Complaints, needs_chromium
 from tests.support.factories import PASSWORD
-from tests.support.pages import SMALL, Site, answered, fill, opened, send, sign_in
+from tests.support.pages import (
+    CLIPPED,
+    SMALL,
+    Site,
+    answered,
+    fill,
+    has_border,
+    opened,
+    send,
+    sign_in,
+    stretch_texts,
+    style,
+)
 
 pytestmark = needs_chromium
 
 STATE = {"allow_user_registration": True, "password_login_enabled": True}
 INVITATION = {"email": "bob@example.com", "expires_at": "2026-12-02T10:00:00Z"}
 CHALLENGE = "mfa=required&flow=mfa_abc&expires_in=300&methods=totp,recovery_code,email_code"
-ACCENTS = str.maketrans("AEIOUaeiouncsy", "ÅÊÎØÜåêîøüñçšÿ")
-# Placeholders of the catalogue and entities of HTML stay as they are.
-WORDS = re.compile(r"(\{\w+\}|&#?\w+;)|(\w+)")
-SEEN = re.compile(r'(?<=>)[^<>]+(?=<)|(?<=data-title=")[^"]+')
-# Elements whose content is wider or higher than they are.
-CLIPPED = """() => [...document.querySelectorAll("body *")].filter((node) =>
-  node.checkVisibility() && getComputedStyle(node).display !== "inline" &&
-  !node.closest(".visually-hidden, .skip-link, svg, .spinner, input, select") &&
-  (node.scrollWidth > node.clientWidth + 1 ||
-  (getComputedStyle(node).overflowY !== "visible" && node.scrollHeight > node.clientHeight + 1) ||
-  node.getBoundingClientRect().right > innerWidth)).map((node) => node.outerHTML.slice(0, 200))"""
 
 State = Callable[[Page, Site], None]
-
-
-def stretched(text: str) -> str:
-    """Return a text as a language has it whose words are longer by two fifths."""
-
-    def stretch(match: re.Match[str]) -> str:
-        kept, word = match.groups()
-        return kept or (word * 2)[: ceil(len(word) * 1.4)].translate(ACCENTS)
-
-    return WORDS.sub(stretch, text)
-
-
-def stretch_document(route: Route) -> None:
-    answer = route.fetch()
-    html = SEEN.sub(lambda match: stretched(match[0]), answer.text())
-    route.fulfill(response=answer, body=html)
-
-
-def stretch_catalogue(route: Route) -> None:
-    texts = {key: stretched(text) for key, text in route.fetch().json().items()}
-    route.fulfill(content_type="application/json", body=json.dumps(texts))
 
 
 @pytest.fixture
@@ -159,10 +137,7 @@ STATES = [
 
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
 def test_texts_that_are_long_fit_a_small_screen(small: Page, site: Site, state: State) -> None:
-    small.route("**/*", lambda route: (
-        stretch_document(route) if route.request.resource_type == "document" else route.fallback()
-    ))  # fmt: skip
-    small.route("**/i18n/*.json", stretch_catalogue)
+    stretch_texts(small)
     state(small, site)
     small.wait_for_load_state("networkidle")
     assert re.search("[åêîøü]", small.locator("h1").inner_text())
@@ -178,18 +153,6 @@ def test_letters_of_twice_the_size_fit(small: Page, site: Site, state: State) ->
     small.wait_for_load_state("networkidle")
     assert small.evaluate(CLIPPED) == []
     assert small.evaluate("document.documentElement.scrollWidth") == 640
-
-
-def style(node: Locator, name: str) -> str:
-    """Return a computed property."""
-    found: str = node.evaluate("(node, name) => getComputedStyle(node)[name]", name)
-    return found
-
-
-def has_border(node: Locator) -> bool:
-    """Return whether a border can be told from what is inside."""
-    line, inside = style(node, "borderBottomColor"), style(node, "backgroundColor")
-    return style(node, "borderBottomStyle") == "solid" and line != inside
 
 
 def test_with_forced_colours_borders_and_states_stay_visible(page: Page, site: Site) -> None:

@@ -4,14 +4,16 @@ import json
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import sqlalchemy as sa
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from app.core.runtime import Runtime
+from app.sessions.models import LoginSession
 from app.users.models import User
 from tests.support import factories, npm
 from tests.support.authenticator import Authenticator
@@ -79,6 +81,13 @@ class Site:
         request = urllib.request.Request(f"{self.origin}/api/v1{path}", data, headers)
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)["data"]
+
+
+def let_time_pass(site: Site) -> None:
+    """Make every sign-in an hour older."""
+    long_ago = site.rt.clock.now() - timedelta(hours=1)
+    with site.rt.transaction() as session:
+        session.execute(sa.update(LoginSession).values(confirmed_at=long_ago))
 
 
 @contextmanager
@@ -151,6 +160,11 @@ def open_as(page: Page, user: KnownUser, path: str) -> None:
     sign_in_by_api(page, user)
     page.goto(path)
     expect(page.locator("#me")).to_contain_text(user.username)
+
+
+def is_drawn(page: Page) -> None:
+    """Expect that a page has all that it asked for at first."""
+    expect(page.locator("[aria-busy=true], .skeleton")).to_have_count(0)
 
 
 def sign_out(page: Page) -> None:
@@ -251,3 +265,58 @@ def barriers_of(
         # Refusals are part of some states, and the browser logs each.
         complaints.texts = [text for text in complaints.texts if "status of" not in text]
     return found
+
+
+# --- looks ----------------------------------------------------------------------------------------
+
+# The texts of the catalogue, and those that the document itself has.
+STRETCH = r"""
+const [plain, accented] = ["AEIOUaeiouncsy", "ÅÊÎØÜåêîøüñçšÿ"];
+const accent = (letter) => accented[plain.indexOf(letter)] ?? letter;
+const longer = (word) => (word + word).slice(0, Math.ceil(word.length * 1.4));
+const stretch = (text) => text.replace(/(\{\w+\})|([\p{L}\p{N}_]+)/gu,
+  (all, kept, word) => kept ?? [...longer(word)].map(accent).join(""));
+const isPlain = (text) => ![...accented].some((letter) => text.includes(letter));
+const ask = window.fetch;
+window.fetch = async (...about) => {
+  const answer = await ask(...about);
+  if (!answer.url.includes("/i18n/")) return answer;
+  const texts = Object.entries(await answer.json());
+  return Response.json(Object.fromEntries(texts.map(([key, text]) => [key, stretch(text)])));
+};
+document.addEventListener("DOMContentLoaded", () => {
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const node = walk.currentNode;
+    if (isPlain(node.data)) node.data = stretch(node.data);
+  }
+  for (const { dataset } of document.querySelectorAll("[data-title]")) {
+    dataset.title = stretch(dataset.title);
+  }
+});
+"""
+# Elements whose content is wider or higher than they are.
+CLIPPED = """() => [...document.querySelectorAll("body *")].filter((node) =>
+  node.checkVisibility() && getComputedStyle(node).display !== "inline" &&
+  !node.closest(".visually-hidden, .skip-link, svg, .spinner, input, select") &&
+  !(innerWidth < 720 && node.closest("thead")) &&
+  (node.scrollWidth > node.clientWidth + 1 ||
+  (getComputedStyle(node).overflowY !== "visible" && node.scrollHeight > node.clientHeight + 1) ||
+  node.getBoundingClientRect().right > innerWidth)).map((node) => node.outerHTML.slice(0, 200))"""
+
+
+def stretch_texts(page: Page) -> None:
+    """Show texts as a language has them whose words are longer by two fifths, with accents."""
+    page.add_init_script(STRETCH)
+
+
+def style(node: Locator, name: str) -> str:
+    """Return a computed property."""
+    found: str = node.evaluate("(node, name) => getComputedStyle(node)[name]", name)
+    return found
+
+
+def has_border(node: Locator) -> bool:
+    """Return whether a border can be told from what is inside."""
+    line, inside = style(node, "borderBottomColor"), style(node, "backgroundColor")
+    return style(node, "borderBottomStyle") == "solid" and line != inside

@@ -7,8 +7,8 @@ import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
 import { ago, day, moment } from "../base/format.js";
 import { act } from "../base/form.js";
-import { hasText, t } from "../base/i18n.js";
-import { leaveFor, note } from "../base/page.js";
+import { t } from "../base/i18n.js";
+import { leaveFor } from "../base/page.js";
 import { showProblem } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
@@ -24,21 +24,10 @@ import { toast } from "../console/toast.js";
 const OWN = { conflict: "security.last_way" };
 
 open(async () => {
-  showOutcome();
   await show();
   byId("content").removeAttribute("aria-busy");
   document.addEventListener("visibilitychange", () => document.hidden || document.querySelector("dialog") || show().catch(showProblem));
 });
-
-/** What came of connecting: the service leads back here with it in the address. */
-function showOutcome() {
-  const address = new URLSearchParams(window.location.search);
-  const outcome = address.get("external_auth");
-  const code = address.get("code") ?? "";
-  if (outcome === "linked") note("good", t("connections.linked"));
-  if (outcome === "error") note("warn", hasText(`connections.error.${code}`) ? t(`connections.error.${code}`) : t("connections.error"));
-  if (outcome) window.history.replaceState(null, "", window.location.pathname);
-}
 
 async function show() {
   const [links, providers] = await load(() => orSignIn(Promise.all([call("get", "/auth/external-auth/links"), call("get", "/auth/external-auth/providers")])));

@@ -12,8 +12,9 @@ const HIDDEN = "gatehouse-first-steps-hidden";
 
 /** @type {Record<string, { href: string, isDone: () => Promise<boolean> }>} */
 const STEPS = {
-  address: { href: "/admin/settings/site", isDone: async () => (await valueOf("public_site_url")) !== "" },
-  mail: { href: "/admin/mail", isDone: async () => (await valueOf("mail_smtp_host")) !== "" },
+  address: { href: "/admin/settings/site", isDone: async () => (await stored("public_site_url")).is_set },
+  brand: { href: "/admin/settings/site", isDone: async () => (await stored("branding_title")).is_set },
+  mail: { href: "/admin/mail", isDone: async () => (await stored("mail_smtp_host")).is_set },
   invite: {
     href: "/admin/users/invitations",
     isDone: async () => {
@@ -53,7 +54,6 @@ export async function firstSteps() {
 }
 
 /** @param {string} key */
-async function valueOf(key) {
-  const { value } = await call("get", "/admin/config/{key}", { path: { key } });
-  return String(value);
+function stored(key) {
+  return call("get", "/admin/config/{key}", { path: { key } });
 }

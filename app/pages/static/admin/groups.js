@@ -3,41 +3,56 @@
 
 import { call, Refusal } from "../base/api.js";
 import { confirmed, openDialog } from "../base/dialog.js";
-import { byId, el, replace } from "../base/dom.js";
+import { byId, el } from "../base/dom.js";
 import { count, size } from "../base/format.js";
 import { act, handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { showNotice, showProblem } from "../base/problem.js";
-import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { button, field, select } from "../console/fields.js";
-import { reloadButton, whenSeenAgain } from "../console/list.js";
+import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
-import { badge, empty, panel } from "../console/panel.js";
+import { badge, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
 import { askForGroup } from "./group_form.js";
+import { all } from "./lookups.js";
 
 /** @typedef {import("../../types").Data<"get", "/admin/policy-groups/{id}">} Group */
 /** @typedef {import("../../types").Data<"get", "/admin/policies">["items"]} Policies */
 
-const adder = el("span", { class: "actions" });
+const PER_PAGE = 20;
 
-open(async () => {
-  await show();
-  byId("content").removeAttribute("aria-busy");
-  const again = () => show().catch(showProblem);
-  byId("page-actions").append(adder, reloadButton(again));
-  whenSeenAgain(() => document.querySelector("dialog") ?? again());
+/** @type {() => Promise<void>} */
+let show;
+
+open(() => {
+  show = list({
+    host: byId("content"),
+    label: t("groups.title"),
+    empty: { title: t("groups.empty") },
+    drawn: ({ items, total }) => items.map((group) => groupPanel(group, total > 1)),
+    async ask(query, signal) {
+      const found = await call("get", "/admin/policy-groups", { query: { .../** @type {Record<string, any>} */ (query), limit: PER_PAGE }, signal });
+      return { ...found, items: await Promise.all(found.items.map(({ id }) => groupOf(id, signal))) };
+    },
+  });
+  const add = button(t("groups.new"), { class: "primary", id: "new-group" });
+  add.addEventListener("click", () => act(add, t("one_moment"), () => askFor(null)));
+  byId("page-actions").append(add, reloadButton(show));
 });
 
-async function show() {
-  const [{ items: listed }, { items: policies }] = await load(() =>
-    orSignIn(Promise.all([call("get", "/admin/policy-groups", { query: { limit: 100 } }), call("get", "/admin/policies", { query: { limit: 100 } })])),
-  );
-  const groups = await orSignIn(Promise.all(listed.map(({ id }) => call("get", "/admin/policy-groups/{id}", { path: { id } }))));
-  const add = button(t("groups.new"), { class: "primary", id: "new-group", click: () => askForGroup(null, policies, changed) });
-  replace(adder, add);
-  replace(byId("content"), ...(groups.length > 0 ? groups.map((group) => groupPanel(group, groups, policies)) : [empty(t("groups.empty"))]));
+/**
+ * @param {number} id
+ * @param {AbortSignal} [signal]
+ */
+function groupOf(id, signal) {
+  return call("get", "/admin/policy-groups/{id}", { path: { id }, signal });
+}
+
+/** @param {Group | null} group null for a new one */
+async function askFor(group) {
+  const policies = await orSignIn(all((query) => call("get", "/admin/policies", { query })));
+  askForGroup(group, policies, changed);
 }
 
 async function changed() {
@@ -47,18 +62,17 @@ async function changed() {
 
 /**
  * @param {Group} group
- * @param {Group[]} groups
- * @param {Policies} policies
+ * @param {boolean} hasOthers whether there are groups besides
  */
-function groupPanel(group, groups, policies) {
+function groupPanel(group, hasOthers) {
   const { id, name, description, is_default: isDefault, is_enabled: isEnabled, items, users, teams } = group;
   const path = { id: String(id) };
   const patch = (/** @type {Record<string, unknown>} */ body) => call("patch", "/admin/policy-groups/{id}", { path, body: { ...body, expected_updated_at: group.updated_at } });
-  const edit = button(t("edit"), { class: "secondary small", "aria-label": `${t("edit")}: ${name}`, click: () => askForGroup(group, policies, changed) });
+  const edit = opener(t("edit"), name, () => askFor(group));
   const buttons = [
     !isDefault && isEnabled && doer(t("groups.make_default"), name, () => patch({ is_default: true })),
     !isDefault && doer(t(isEnabled ? "groups.disable" : "groups.enable"), name, () => patch({ is_enabled: !isEnabled })),
-    groups.length > 1 && users + teams > 0 && button(t("groups.move"), { class: "secondary small", "aria-label": `${t("groups.move")}: ${name}`, click: () => askForTarget(group, groups) }),
+    hasOthers && users + teams > 0 && opener(t("groups.move"), name, () => askForTarget(group)),
     !isDefault && deleteButton(path, name),
   ];
   const badges = [isDefault && badge(t("groups.default"), "good"), !isEnabled && badge(t("groups.disabled"), "warn")];
@@ -80,19 +94,28 @@ function limits({ min_file_size: least, max_file_size: most }) {
 }
 
 /**
+ * A button of a group.
+ * @param {string} words
+ * @param {string} name
+ * @param {() => Promise<unknown>} work
+ */
+function opener(words, name, work) {
+  const node = button(words, { class: "secondary small", "aria-label": `${words}: ${name}` });
+  node.addEventListener("click", () => act(node, t("one_moment"), work, { fail: failed }));
+  return node;
+}
+
+/**
+ * One that changes something.
  * @param {string} words
  * @param {string} name
  * @param {() => Promise<unknown>} work
  */
 function doer(words, name, work) {
-  const node = button(words, { class: "secondary small", "aria-label": `${words}: ${name}` });
-  node.addEventListener("click", () =>
-    act(node, t("one_moment"), async () => {
-      await orSignIn(work());
-      await changed();
-    }, { fail: failed }),
-  );
-  return node;
+  return opener(words, name, async () => {
+    await orSignIn(work());
+    await changed();
+  });
 }
 
 /**
@@ -118,21 +141,20 @@ function deleteButton(path, name) {
 async function failed(error) {
   showProblem(error);
   if (!(error instanceof Refusal) || !["conflict", "not_found"].includes(error.code)) return;
-  await show().catch(() => undefined);
+  await show();
   if (error.code === "not_found") showNotice(t("list.gone"));
 }
 
-/**
- * @param {Group} source
- * @param {Group[]} groups
- */
-function askForTarget(source, groups) {
+/** @param {Group} source */
+async function askForTarget(source) {
+  const groups = await orSignIn(all((query) => call("get", "/admin/policy-groups", { query })));
   const others = groups.filter((one) => one.id !== source.id && one.is_enabled);
   const numbers = el("p", { class: "hint", "aria-live": "polite" });
   const target = select("target", others.map((one) => [String(one.id), one.name]), { id: "target-group" });
-  const tell = () => {
-    const chosen = others.find((one) => String(one.id) === target.value);
-    numbers.textContent = chosen ? t("groups.counts", { from: count(source.users + source.teams), to: count(chosen.users + chosen.teams) }) : "";
+  const tell = async () => {
+    const wanted = target.value;
+    const chosen = wanted && (await groupOf(Number(wanted)).catch(() => null));
+    if (target.value === wanted) numbers.textContent = chosen ? t("groups.counts", { from: count(source.users + source.teams), to: count(chosen.users + chosen.teams) }) : "";
   };
   target.addEventListener("change", tell);
   tell();

@@ -9,13 +9,31 @@ import { badge } from "../console/panel.js";
 
 /** @typedef {import("../../types").Data<"get", "/admin/users">["items"][number]} User */
 
+const MOST_AT_ONCE = 100; // so does the service
+
+/**
+ * Reads a list to its end.
+ * @template T
+ * @param {(page: { limit: number, offset: number }) => Promise<{ items: T[], total: number }>} ask
+ * @returns {Promise<T[]>}
+ */
+export async function all(ask) {
+  /** @type {T[]} */
+  const found = [];
+  for (;;) {
+    const { items, total } = await ask({ limit: MOST_AT_ONCE, offset: found.length });
+    found.push(...items);
+    if (items.length === 0 || found.length >= total) return found;
+  }
+}
+
 /**
  * The policy groups as choices.
  * @returns {Promise<[id: string, name: string][]>}
  */
 export async function groupChoices() {
-  const { items } = await load(() => orSignIn(call("get", "/admin/policy-groups", { query: { limit: 100 } })));
-  return items.map(({ id, name }) => [String(id), name]);
+  const groups = await load(() => orSignIn(all((query) => call("get", "/admin/policy-groups", { query }))));
+  return groups.map(({ id, name }) => [String(id), name]);
 }
 
 /** The number at the end of the address. */

@@ -16,6 +16,7 @@ import { button } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { empty, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
+import { all } from "./lookups.js";
 import { valuesOf, fieldsOf } from "./provider_fields.js";
 
 /** @typedef {import("../../types").Data<"get", "/admin/external-auth/provider-kinds">[number]} Kind */
@@ -24,12 +25,12 @@ import { valuesOf, fieldsOf } from "./provider_fields.js";
 const key = decodeURIComponent(String(window.location.pathname.split("/").at(-1)));
 
 open(async () => {
-  const [kinds, { items }] = await load(() =>
-    orSignIn(Promise.all([call("get", "/admin/external-auth/provider-kinds"), call("get", "/admin/external-auth/providers", { query: { limit: 100 } })])),
+  const [kinds, providers] = await load(() =>
+    orSignIn(Promise.all([call("get", "/admin/external-auth/provider-kinds"), all((query) => call("get", "/admin/external-auth/providers", { query }))])),
   );
   byId("content").removeAttribute("aria-busy");
   if (key === "new") return chooseKind(kinds);
-  const provider = items.find((one) => one.key === key);
+  const provider = providers.find((one) => one.key === key);
   const kind = kinds.find((one) => one.kind === provider?.provider_kind);
   if (provider && kind) return show(kind, provider);
   replace(byId("content"), empty(t("provider.none"), null, el("a", { href: "/admin/external-auth" }, t("provider.back"))));

@@ -2,31 +2,27 @@
 // The services with which people can sign in.
 
 import { call } from "../base/api.js";
-import { byId, el, replace } from "../base/dom.js";
+import { byId, el } from "../base/dom.js";
 import { ago, count } from "../base/format.js";
 import { t } from "../base/i18n.js";
-import { showProblem } from "../base/problem.js";
-import { load } from "../base/retry.js";
-import { orSignIn } from "../base/session.js";
-import { reloadButton, whenSeenAgain } from "../console/list.js";
+import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
-import { badge, empty, facts } from "../console/panel.js";
+import { badge, facts } from "../console/panel.js";
 
 /** @typedef {import("../../types").Data<"get", "/admin/external-auth/providers">["items"][number]} Provider */
 
-open(async () => {
-  await show();
+open(() => {
+  /** @type {() => Promise<void>} */
+  const reload = list({
+    host: byId("content"),
+    label: t("providers.title"),
+    empty: { title: t("providers.empty"), text: t("providers.empty_text") },
+    drawn: ({ items }) => [el("ul", { class: "cards" }, ...items.map(card))],
+    ask: (query, signal) => call("get", "/admin/external-auth/providers", { query: /** @type {Record<string, any>} */ (query), signal }),
+  });
   const add = el("a", { class: "button primary", href: "/admin/external-auth/new" }, t("providers.add"));
-  const again = () => show().catch(showProblem);
-  byId("page-actions").append(add, reloadButton(again));
-  whenSeenAgain(again);
+  byId("page-actions").append(add, reloadButton(reload));
 });
-
-async function show() {
-  const { items } = await load(() => orSignIn(call("get", "/admin/external-auth/providers", { query: { limit: 100 } })));
-  replace(byId("content"), items.length > 0 ? el("ul", { class: "cards" }, ...items.map(card)) : empty(t("providers.empty"), t("providers.empty_text")));
-  byId("content").removeAttribute("aria-busy");
-}
 
 /** @param {Provider} provider */
 function card(provider) {

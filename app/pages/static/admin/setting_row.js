@@ -18,7 +18,7 @@ import { badge } from "../console/panel.js";
  * @param {Change} change
  */
 export function settingRow(setting, draft, change) {
-  const row = el("section", { class: "card panel setting", "aria-labelledby": `${setting.key}-label` });
+  const row = el("section", { class: "panel setting", "aria-labelledby": `${setting.key}-label` });
   const draw = (/** @type {Value | null | undefined} */ now) => {
     const isDefault = now === null || (now === undefined && !setting.is_set);
     const value = now === null ? setting.default : (now ?? setting.value);

@@ -23,6 +23,8 @@ import { settingRow } from "./setting_row.js";
 /** @typedef {string | string[]} Value null returns to the default */
 
 const PAGE = 100;
+/** What leads its category. */
+const FIRST = ["branding_title", "public_site_url", "branding_"];
 /** Texts of mails are changed on a page of their own. */
 const ELSEWHERE = "mail.template";
 
@@ -30,7 +32,7 @@ const ELSEWHERE = "mail.template";
 let settings = [];
 /** What is not saved yet; null returns to the default. @type {Map<string, Value | null>} */
 const drafts = new Map();
-const host = el("div", { class: "settings" });
+const host = el("div", { class: "settings card" });
 const words = el("span", { "aria-live": "polite" });
 const bar = el("div", { class: "save-bar card", hidden: true });
 let keyword = "";
@@ -120,7 +122,9 @@ function show() {
   setTitle(`${t(`category.${category}`)} · ${t("settings.title")}`);
   const isWanted = (/** @type {Setting} */ one) =>
     keyword ? one.category !== ELSEWHERE && `${one.key} ${one.description}`.toLowerCase().includes(keyword) : one.category === category;
-  const found = settings.filter(isWanted);
+  const wanted = settings.filter(isWanted);
+  const rank = (/** @type {Setting} */ { key }) => (FIRST.findIndex((one) => key.startsWith(one)) + 1 || FIRST.length + 1);
+  const found = wanted.sort((one, other) => rank(one) - rank(other));
   replace(host, ...(found.length > 0 ? found.map((one) => settingRow(one, drafts.get(one.key), change)) : [empty(t("list.no_match"))]));
   tell();
 }

@@ -8,13 +8,17 @@ import { explained } from "./errors.js";
 import { busy, handle } from "./form.js";
 import { t } from "./i18n.js";
 import { say } from "./live.js";
+import { leaveFor } from "./page.js";
 import { isPossible, NoPasskey, stop, usePasskey } from "./webauthn.js";
 
 /** @typedef {import("../../types").Data<"get", "/auth/confirmation">} Ways */
+/** @typedef {import("../../types").Data<"get", "/auth/external-auth/providers">[number]} Provider */
 /** @typedef {(error: unknown) => void} Fail */
 
 const OWN = { "auth.credentials_failed": "confirm.wrong" };
 const OF_CODES = ["auth.mfa_code_invalid", "auth.mfa_recovery_code_used", "auth.mfa_email_code_required", "auth.mfa_email_code_expired"];
+// They say when somebody signed in there; the service refuses the others.
+const DATED_KINDS = ["oidc", "microsoft"];
 const FIELDS = { "auth.credentials_failed": "password", ...Object.fromEntries(OF_CODES.map((code) => [code, "code"])) };
 
 /**
@@ -35,19 +39,21 @@ export async function asOwner(why, work) {
     refusal = error;
   }
   const ways = await call("get", "/auth/confirmation");
-  const mayUse = (/** @type {string} */ method) => (method === "passkey" ? isPossible() : method !== "external");
+  const providers = ways.methods.includes("external") ? await linkedProviders() : [];
+  const mayUse = (/** @type {string} */ method) => (method === "passkey" ? isPossible() : method !== "external" || providers.length > 0);
   if (!ways.methods.some(mayUse)) throw refusal; // its text says to sign in again
   const { factors } = await call("get", "/auth/mfa");
-  return (await isConfirmed(why, ways, factors.length > 0)) ? work() : null;
+  return (await isConfirmed(why, ways, factors.length > 0, providers)) ? work() : null;
 }
 
 /**
  * @param {string} why
  * @param {Ways} ways
  * @param {boolean} hasApp whether codes come from an app, and not by mail
+ * @param {Provider[]} providers that can confirm; they lead away from the page
  * @returns {Promise<boolean>}
  */
-function isConfirmed(why, ways, hasApp) {
+function isConfirmed(why, ways, hasApp, providers) {
   return new Promise((resolve) => {
     let isDone = false;
     const problem = el("p", { class: "field-error", role: "alert" });
@@ -59,9 +65,11 @@ function isConfirmed(why, ways, hasApp) {
     const cancel = el("button", { type: "button", class: "secondary", click: () => close() }, t("cancel"));
     const passkey = ways.methods.includes("passkey") && isPossible() && passkeyButton(done, fail);
     const form = typedForm(ways, hasApp, cancel, done, fail);
-    const content = el("div", { class: "dialog-body" }, el("p", { class: "lead" }, why), passkey, problem, form ?? cancel);
+    const elsewhere = providers.map((provider) => providerButton(provider, fail));
+    const hint = elsewhere.length > 0 && el("p", { class: "hint" }, t("confirm.elsewhere_hint"));
+    const content = el("div", { class: "dialog-body" }, el("p", { class: "lead" }, why), hint, passkey, ...elsewhere, problem, form ?? cancel);
     const close = openDialog(t("confirm.title"), [content], {
-      focus: passkey || form?.querySelector("input") || cancel,
+      focus: passkey || form?.querySelector("input") || elsewhere[0] || cancel,
       closed: () => {
         stop();
         resolve(isDone);
@@ -90,6 +98,34 @@ function passkeyButton(done, fail) {
       const credential = await usePasskey(/** @type {any} */ (public_key).publicKey);
       await call("post", "/auth/confirmation/passkey/finish", { body: { flow_id, credential } });
       done();
+    } catch (error) {
+      finish();
+      fail(error);
+    }
+  });
+  return button;
+}
+
+/** @returns {Promise<Provider[]>} those at which the account can show who it is */
+async function linkedProviders() {
+  const [links, providers] = await Promise.all([call("get", "/auth/external-auth/links"), call("get", "/auth/external-auth/providers")]);
+  return providers.filter(({ kind, key }) => DATED_KINDS.includes(kind) && links.some((one) => one.provider_kind === kind && one.provider_key === key));
+}
+
+/**
+ * Leads to a provider and back to this page, which console/open.js then tells what came of it.
+ * @param {Provider} provider
+ * @param {Fail} fail
+ */
+function providerButton({ kind, key, display_name: name }, fail) {
+  const button = el("button", { type: "button", class: "primary" }, t("confirm.elsewhere", { name }));
+  button.addEventListener("click", async () => {
+    if (button.getAttribute("aria-disabled")) return;
+    const finish = busy(button, t("confirm.busy"));
+    try {
+      const body = { intent: /** @type {const} */ ("confirm"), return_path: window.location.pathname + window.location.search };
+      const { authorization_url } = await call("post", "/auth/external-auth/{kind}/{provider}/start", { path: { kind, provider: key }, body });
+      await leaveFor(authorization_url);
     } catch (error) {
       finish();
       fail(error);

@@ -25,7 +25,8 @@ const TYPING_MS = 300;
  * @typedef {object} Listing
  * @property {HTMLElement} host
  * @property {string} label
- * @property {import("./table.js").Column<T>[]} columns
+ * @property {import("./table.js").Column<T>[]} [columns] of a table
+ * @property {(found: Found<T>) => Child[]} [drawn] shows the rows where a table does not
  * @property {(query: Query, signal: AbortSignal) => Promise<Found<T>>} ask `query` has the filters,
  *   and sort_by, sort_order, offset where they are not the defaults
  * @property {HTMLFormElement} [filters] its fields are named as the service names them
@@ -88,9 +89,10 @@ export function list(listing) {
         /** @type {HTMLElement | null} */ (host.querySelector(`[data-sort="${by}"]`))?.focus();
       },
     };
-    const { label, columns, selection } = listing;
-    const turn = (/** @type {number} */ offset) => go({ offset: String(offset) }, "push").then(() => host.querySelector("table")?.scrollIntoView({ block: "nearest" }));
-    replace(host, table(label, columns, found.items, { sorting, selection }), pager(label, found, turn));
+    const { label, columns = [], selection, drawn } = listing;
+    const turn = (/** @type {number} */ offset) => go({ offset: String(offset) }, "push").then(() => (host.querySelector("table") ?? host).scrollIntoView({ block: "nearest" }));
+    const rows = drawn ? drawn(found) : [table(label, columns, found.items, { sorting, selection })];
+    replace(host, ...rows, pager(label, found, turn));
   };
 
   const clear = () => {
@@ -106,16 +108,11 @@ export function list(listing) {
     show();
   });
   document.addEventListener("visibilitychange", () => {
-    const isUsed = host.contains(document.activeElement) || (listing.selection?.chosen.size ?? 0) > 0;
+    const isUsed = host.contains(document.activeElement) || document.querySelector("dialog") || (listing.selection?.chosen.size ?? 0) > 0;
     if (!document.hidden && !isUsed) show({ isQuiet: true });
   });
   show({ isQuiet: true });
   return () => show({ isQuiet: true });
-}
-
-/** Reads something again whenever its tab is seen again. */
-export function whenSeenAgain(/** @type {() => unknown} */ reload) {
-  document.addEventListener("visibilitychange", () => !document.hidden && reload());
 }
 
 /** The button that loads a list again. */

@@ -22,6 +22,7 @@ export function open(run) {
     const me = await load(signedIn);
     useZone(me.preferences?.display_time_zone);
     showWho(me);
+    if (new URLSearchParams(window.location.search).has("external_auth")) (await import("./returned.js")).showReturn();
     if (byId("main").dataset.section === "admin" && me.role !== "admin") refuse();
     else await run(me);
   });

@@ -1,0 +1,159 @@
+"""Both consoles with long texts, large letters and forced colours, section by section."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from app.pages.registry import PAGES
+from tests.support import factories
+from tests.support.browser import Complaints, needs_chromium
+from tests.support.fake_provider import FakeProvider
+from tests.support.pages import (
+    CLIPPED,
+    Site,
+    ask,
+    is_drawn,
+    open_as,
+    opened,
+    stretch_texts,
+    style,
+)
+
+pytestmark = needs_chromium
+
+PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
+TWICE = {"width": 640, "height": 900}
+CONSOLES = [page.path for page in PAGES if page.section in ("account", "admin")]
+# What people and programs named, and what the browser itself writes.
+DATA = re.compile(
+    r"\S+@\S+|Engineers|Local login|Local storage|Default Policy Group|Gatehouse|Chrome|Linux"
+    r"|Passkey|\bada\b|\blocal\b|public_site_url|/favicon.svg|\btrue\b|original_first"
+    r"|\bbytes\b|\b[AP]M\b|\b(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b"
+)
+# What is shown but in elements whose words are the service's, a person's, or the browser's.
+WORDS = """() => {
+  const found = [];
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const { data, parentElement: node } = walk.currentNode;
+    const isOf = node.closest(":not(html)[lang=en], .preview, time, code, .mono, option, textarea");
+    if (!isOf && node.checkVisibility()) found.push(data);
+  }
+  return found;
+}"""
+# The plots are drawn anew for the size they then have.
+DRAWN_AGAIN = """() => new Promise((done) =>
+  requestAnimationFrame(() => requestAnimationFrame(done)))"""
+HEIGHT = "(one) => one.getBoundingClientRect().height"
+# Controls that have no line around them, and those whose focus has none.
+UNSEEN = """() => {
+  const found = [];
+  const sides = ["Top", "Right", "Bottom", "Left"];
+  for (const node of document.querySelectorAll("a, button, summary, input, select, textarea")) {
+    if (!node.checkVisibility() || node.closest(".skip-link")) continue;
+    node.focus();
+    const style = getComputedStyle(node);
+    const hasLine = sides.some((side) => parseFloat(style[`border${side}Width`]) > 0 &&
+      style[`border${side}Color`] !== style.backgroundColor);
+    const isText = ["A", "SUMMARY"].includes(node.tagName) || node.type === "checkbox";
+    const hasRing = style.outlineStyle !== "none" && style.outlineWidth === "2px";
+    if (!hasRing) found.push(`focus: ${node.outerHTML.slice(0, 200)}`);
+    const needsLine = !isText || node.matches(".button, .switch");
+    if (needsLine && !hasLine) found.push(`line: ${node.outerHTML.slice(0, 200)}`);
+  }
+  return found;
+}"""
+
+
+@pytest.fixture
+def console(
+    chromium: Browser, site: Site, complaints: Complaints, provider: FakeProvider
+) -> Iterator[Page]:
+    """A page of an administrator whose installation has one of everything."""
+    site.flask("invitations", "create", "eve@example.com")
+    factories.add_passkeys(site.rt, site.ada, 1)
+    with opened(chromium, site.origin, complaints, reduced_motion="reduce") as page:
+        open_as(page, site.ada, "/settings/profile")
+        yield page
+        # The whole browser says so when the preview of a mail keeps a script from running.
+        others = [text for text in complaints.texts if not text.startswith("Blocked script")]
+        complaints.texts = others
+
+
+def sections(page: Page, site: Site, paths: list[str] = CONSOLES) -> Iterator[str]:
+    """Open sections of the consoles, one after the other."""
+    team = ask(page, "/admin/teams", {"name": "Engineers", "admin_identifier": "ada"})
+    ids = {"users": str(site.ada.id), "teams": str(team["id"])}
+    for path in paths:
+        filled = path.replace("<key>", "local").replace("<template>", "password_reset")
+        filled = filled.replace("<category>", "mail.config")
+        filled = re.sub(r"(\w+)/<int:id>", lambda match: f"{match[1]}/{ids[match[1]]}", filled)
+        page.goto(filled)
+        is_drawn(page)
+        yield filled
+
+
+def does_not_fit(page: Page) -> list[str]:
+    """Return what is cut off, and whether the page is wider than the screen."""
+    page.evaluate(DRAWN_AGAIN)
+    cut: list[str] = page.evaluate(CLIPPED)
+    is_wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    return ["the page", *cut] if is_wide else cut
+
+
+def test_letters_of_twice_the_size_fit(console: Page, site: Site) -> None:
+    console.set_viewport_size(TWICE)
+    for path in sections(console, site):
+        console.evaluate("document.documentElement.style.fontSize = '200%'")
+        assert does_not_fit(console) == [], path
+
+
+def test_texts_that_are_long_fit_and_all_are_of_the_catalogue(console: Page, site: Site) -> None:
+    stretch_texts(console)
+    for path in sections(console, site):
+        words = DATA.sub("", " ".join(console.evaluate(WORDS)))
+        # A word of the catalogue that has a vowel has an accent.
+        assert re.findall(r"\b(?=[a-z]*[aeiou])[a-z]{2,}\b", words, re.IGNORECASE) == [], path
+        for size in (PHONE, DESK):
+            console.set_viewport_size(size)
+            assert does_not_fit(console) == [], (path, size)
+
+
+def test_with_forced_colours_controls_focus_and_places_are_seen(console: Page, site: Site) -> None:
+    """In the sections that have every kind of control between them."""
+    console.emulate_media(forced_colors="active")
+    paths = ["/settings/preferences", "/settings/security", "/admin/users", "/admin/settings"]
+    for path in sections(console, site, [*paths, "/admin/external-auth/<key>"]):
+        console.keyboard.press("Tab")  # or the focus would not be shown
+        assert console.evaluate(UNSEEN) == [], path
+        console.evaluate("document.activeElement.blur()")
+        for current in console.locator("main [aria-current], .side [aria-current]").all():
+            other = current.locator("xpath=../a[not(@aria-current)]").first
+            assert style(current, "outlineStyle") != style(other, "outlineStyle"), path
+        for switch in console.locator(".switch").all()[:1]:
+            assert knob(switch) != style(switch, "backgroundColor")
+            switch.evaluate("(one) => { one.checked = !one.checked; }")
+            assert knob(switch) != style(switch, "backgroundColor")
+
+
+def knob(switch: Locator) -> str:
+    """Return the colour of the part of a switch that moves."""
+    found: str = switch.evaluate("(one) => getComputedStyle(one, '::before').backgroundColor")
+    return found
+
+
+def test_headings_of_a_table_that_is_cards_are_seen_while_they_have_the_focus(
+    console: Page, site: Site
+) -> None:
+    console.set_viewport_size(PHONE)
+    console.goto("/admin/users")
+    is_drawn(console)
+    head = console.locator("thead")
+    assert head.evaluate(HEIGHT) <= 1
+    console.locator("thead button").first.focus()
+    assert head.evaluate(HEIGHT) >= 24
+    console.keyboard.press("Enter")
+    expect(console.locator("[aria-sort=ascending]")).to_be_visible()
+    assert does_not_fit(console) == []
