@@ -5,13 +5,12 @@ import { call } from "../base/api.js";
 import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
 import { ago, moment, momentOf } from "../base/format.js";
-import { act } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { leaveFor } from "../base/page.js";
-import { orSignIn } from "../base/session.js";
+import { orSignIn, tellSignedOut } from "../base/session.js";
 import { actionText, ownActions } from "../console/actions.js";
 import { deviceWords } from "../console/agents.js";
-import { button, field, select, textInput } from "../console/fields.js";
+import { actButton, field, select, textInput } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 import { panel } from "../console/panel.js";
@@ -28,7 +27,6 @@ open(() => {
     field(t("activity.before"), textInput("before", { type: "date" })),
   );
   replace(byId("content"), filters, host, doubtPanel());
-  byId("content").removeAttribute("aria-busy");
   /** @type {() => Promise<void>} */
   const reload = list({
     host,
@@ -54,8 +52,7 @@ function endOf(date) {
 }
 
 function doubtPanel() {
-  const lock = button(t("activity.lock"), { class: "danger-line" });
-  lock.addEventListener("click", () => act(lock, t("one_moment"), lockDown));
+  const lock = actButton(t("activity.lock"), { class: "danger-line" }, lockDown);
   return panel(
     "doubt",
     t("activity.doubt"),
@@ -70,5 +67,6 @@ async function lockDown() {
   const isWanted = await confirmed({ title: t("activity.lock"), text: t("activity.lock_confirm"), verb: t("activity.lock") });
   if (!isWanted) return;
   await orSignIn(call("post", "/auth/lock"));
+  tellSignedOut();
   await leaveFor("/login?signed_out=1");
 }

@@ -12,7 +12,7 @@ import { leaveFor } from "../base/page.js";
 import { showProblem } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
-import { button } from "../console/fields.js";
+import { actButton, button } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { empty, panel } from "../console/panel.js";
 import { table } from "../console/table.js";
@@ -25,7 +25,6 @@ const OWN = { conflict: "security.last_way" };
 
 open(async () => {
   await show();
-  byId("content").removeAttribute("aria-busy");
   document.addEventListener("visibilitychange", () => document.hidden || document.querySelector("dialog") || show().catch(showProblem));
 });
 
@@ -70,11 +69,7 @@ function disconnectButton(link) {
 
 /** @param {Provider[]} providers */
 function connectPanel(providers) {
-  const buttons = providers.map((provider) => {
-    const connect = button(t("connections.connect", { name: provider.display_name }));
-    connect.addEventListener("click", () => act(connect, t("one_moment"), () => begin(provider)));
-    return connect;
-  });
+  const buttons = providers.map((provider) => actButton(t("connections.connect", { name: provider.display_name }), {}, () => begin(provider)));
   return panel("connect", t("connections.more"), { lead: t("connections.more_lead") }, el("div", { class: "form-actions" }, ...buttons));
 }
 

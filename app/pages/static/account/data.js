@@ -5,11 +5,10 @@ import { call, callForFile } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
-import { act } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { leaveFor } from "../base/page.js";
-import { orSignIn } from "../base/session.js";
-import { button } from "../console/fields.js";
+import { orSignIn, tellSignedOut } from "../base/session.js";
+import { actButton } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { panel } from "../console/panel.js";
 import { saveFile, today } from "../console/save_file.js";
@@ -20,15 +19,12 @@ const LOST = ["files", "sessions", "name", "forever"];
 
 open((me) => {
   replace(byId("content"), exportPanel(me.username), deletionPanel(me.username));
-  byId("content").removeAttribute("aria-busy");
 });
 
 /** @param {string} username */
 function exportPanel(username) {
   const buttons = FORMATS.map((format) => {
-    const take = button(t(`data.export.${format}`), { class: format === "zip" ? "primary" : "secondary" });
-    take.addEventListener("click", () => act(take, t("data.collecting"), () => download(username, format)));
-    return take;
+    return actButton(t(`data.export.${format}`), { class: format === "zip" ? "primary" : "secondary" }, () => download(username, format), { busy: t("data.collecting") });
   });
   return panel("export", t("data.export"), { lead: t("data.export.lead") }, el("p", { class: "hint" }, t("data.export.text")), el("div", { class: "form-actions" }, ...buttons));
 }
@@ -46,8 +42,7 @@ async function download(username, format) {
 
 /** @param {string} username */
 function deletionPanel(username) {
-  const remove = button(t("data.delete"), { class: "danger" });
-  remove.addEventListener("click", () => act(remove, t("one_moment"), () => deleteAccount(username)));
+  const remove = actButton(t("data.delete"), { class: "danger" }, () => deleteAccount(username));
   return panel(
     "deletion",
     t("data.delete"),
@@ -65,5 +60,7 @@ async function deleteAccount(username) {
     await orSignIn(call("delete", "/auth/account", { body: { confirm: username } }));
     return true;
   });
-  if (isDone) await leaveFor("/login?deleted=1");
+  if (!isDone) return;
+  tellSignedOut();
+  await leaveFor("/login?deleted=1");
 }

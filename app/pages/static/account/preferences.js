@@ -28,14 +28,13 @@ open(async () => {
   /** @type {Partial<Preferences>} */
   const now = me.preferences ?? {};
   replace(byId("content"), lookPanel(now), filesPanel(now));
-  byId("content").removeAttribute("aria-busy");
 });
 
 /** @param {Partial<Preferences>} now */
 function lookPanel(now) {
   const names = /** @type {HTMLSelectElement | null} */ (document.getElementById("language"));
   const offered = [...(names?.options ?? [])].map((one) => /** @type {[string, string]} */ ([one.value, one.text]));
-  const language = select("preferred_language", offered, { value: names?.value ?? "" });
+  const language = select("preferred_language", offered, { value: offered.find(([one]) => one === now.language)?.[0] ?? names?.value ?? "" });
   const theme = select("theme_mode", ["system", "light", "dark"].map((one) => [one, t(`theme.${one}`)]), { value: now.theme_mode ?? "system" });
   const zones = ["browser", ...Intl.supportedValuesOf("timeZone")];
   const current = now.display_time_zone ?? "browser";

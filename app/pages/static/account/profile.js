@@ -27,7 +27,6 @@ open(async (me) => {
   };
   showPicture(picture, me, changed);
   replace(byId("content"), picture, namePanel(me, changed), accountPanel(me), storagePanel(me), teamsPanel(teams));
-  byId("content").removeAttribute("aria-busy");
 });
 
 /**

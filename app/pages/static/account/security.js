@@ -23,5 +23,4 @@ open(async (me) => {
   showPasskeys(keys, passkeys);
   showTwoStep(twoStep, factors);
   replace(byId("content"), email, password.firstChild && password, keys, twoStep);
-  byId("content").removeAttribute("aria-busy");
 });

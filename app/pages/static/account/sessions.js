@@ -12,7 +12,7 @@ import { showProblem } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn, signOut } from "../base/session.js";
 import { deviceWords } from "../console/agents.js";
-import { button } from "../console/fields.js";
+import { actButton, button } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { badge } from "../console/panel.js";
 import { table } from "../console/table.js";
@@ -29,7 +29,6 @@ open(async () => {
   endOthers.addEventListener("click", () => act(endOthers, t("one_moment"), removeOthers));
   byId("page-actions").append(endOthers);
   await show();
-  byId("content").removeAttribute("aria-busy");
   const again = () => document.hidden || document.querySelector("dialog") || refresh();
   document.addEventListener("visibilitychange", again);
   setInterval(again, REFRESHED_MS);
@@ -75,9 +74,7 @@ function deviceCell({ user_agent: agent, ip_address: address, is_current: isCurr
 /** @param {Session} session */
 function endButton(session) {
   const device = deviceWords(session.user_agent);
-  const end = button(session.is_current ? t("sign_out") : t("sessions.end"), { class: "link", "aria-label": session.is_current ? t("sign_out") : t("sessions.end_one", { device }) });
-  end.addEventListener("click", () => act(end, t("one_moment"), () => (session.is_current ? leave() : remove(session.id)), { fail: failed }));
-  return end;
+  return actButton(session.is_current ? t("sign_out") : t("sessions.end"), { class: "link", "aria-label": session.is_current ? t("sign_out") : t("sessions.end_one", { device }) }, () => (session.is_current ? leave() : remove(session.id)), { fail: failed });
 }
 
 async function leave() {

@@ -6,11 +6,11 @@ import { asOwner } from "../base/confirm.js";
 import { openDialog } from "../base/dialog.js";
 import { el, replace } from "../base/dom.js";
 import { ago, day } from "../base/format.js";
-import { act, handle } from "../base/form.js";
+import { handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { say } from "../base/live.js";
 import { orSignIn } from "../base/session.js";
-import { button, field, textInput } from "../console/fields.js";
+import { actButton, button, field, textInput } from "../console/fields.js";
 import { badge, facts, panel } from "../console/panel.js";
 import { showOnce } from "../console/secret.js";
 import { toast } from "../console/toast.js";
@@ -28,8 +28,7 @@ const CODE_OWN = { bad_request: "error.auth.mfa_code_invalid" };
 export function showTwoStep(host, { factors, recovery_codes_remaining: left }) {
   const factor = factors.find((one) => one.method === "totp");
   if (!factor) {
-    const begin = button(t("two_step.set_up"));
-    begin.addEventListener("click", () => act(begin, t("one_moment"), () => setUp(host)));
+    const begin = actButton(t("two_step.set_up"), {}, () => setUp(host));
     const off = badge(t("two_step.off"));
     replace(host, panel("two-step", t("two_step.title"), { lead: t("two_step.lead"), actions: [begin] }, el("p", {}, off)));
     return;

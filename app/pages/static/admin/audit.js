@@ -29,7 +29,6 @@ open(async () => {
   const filters = filterForm(actions);
   const host = el("div", { class: "list" });
   replace(byId("content"), filters, host);
-  byId("content").removeAttribute("aria-busy");
   /** @type {() => Promise<void>} */
   const reload = list({
     host,

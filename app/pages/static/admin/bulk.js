@@ -44,7 +44,7 @@ export function bulkBar(chosen, groups, reload) {
 async function run(action, ids, group, reload) {
   const verb = t(`bulk.${action}`);
   const title = t("bulk.confirm", { count: ids.length });
-  if (!HARMLESS.has(action) && !(await confirmed({ title: `${verb}: ${title}`, text: t(`bulk.${action}.text`), verb }))) return;
+  if (!HARMLESS.has(action) && !(await confirmed({ title: `${verb}: ${title}`, text: t(`bulk.${action}.text`), verb, typed: action === "delete" ? String(ids.length) : "" }))) return;
   const body = action === "assign_group" ? { ids, action, policy_group_id: Number(group) } : { ids, action };
   const result = await asOwner(t("bulk.why"), () => orSignIn(call("post", "/admin/users/bulk", { body })));
   if (!result) return;

@@ -18,9 +18,13 @@ export function actorOf({ user, user_id: id }) {
   return el("span", { class: "person" }, el("span", {}, id ? t("audit.gone", { id }) : t("audit.system")));
 }
 
-/** @param {NonNullable<Entry["user"]>} user */
+/**
+ * The name that nobody else has comes first: people choose what they are called.
+ * @param {NonNullable<Entry["user"]>} user
+ */
 function nameOf({ username, profile }) {
-  return profile?.display_name || username;
+  const shown = profile?.display_name;
+  return shown && shown !== username ? `${username} (${shown})` : username;
 }
 
 /** @param {Entry} entry */

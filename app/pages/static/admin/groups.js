@@ -5,11 +5,11 @@ import { call, Refusal } from "../base/api.js";
 import { confirmed, openDialog } from "../base/dialog.js";
 import { byId, el } from "../base/dom.js";
 import { count, size } from "../base/format.js";
-import { act, handle } from "../base/form.js";
+import { handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { showNotice, showProblem } from "../base/problem.js";
 import { orSignIn } from "../base/session.js";
-import { button, field, select } from "../console/fields.js";
+import { actButton, button, field, select } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 import { badge, panel } from "../console/panel.js";
@@ -36,8 +36,7 @@ open(() => {
       return { ...found, items: await Promise.all(found.items.map(({ id }) => groupOf(id, signal))) };
     },
   });
-  const add = button(t("groups.new"), { class: "primary", id: "new-group" });
-  add.addEventListener("click", () => act(add, t("one_moment"), () => askFor(null)));
+  const add = actButton(t("groups.new"), { class: "primary", id: "new-group" }, () => askFor(null));
   byId("page-actions").append(add, reloadButton(show));
 });
 
@@ -100,9 +99,7 @@ function limits({ min_file_size: least, max_file_size: most }) {
  * @param {() => Promise<unknown>} work
  */
 function opener(words, name, work) {
-  const node = button(words, { class: "secondary small", "aria-label": `${words}: ${name}` });
-  node.addEventListener("click", () => act(node, t("one_moment"), work, { fail: failed }));
-  return node;
+  return actButton(words, { class: "secondary small", "aria-label": `${words}: ${name}` }, work, { fail: failed });
 }
 
 /**
@@ -123,15 +120,11 @@ function doer(words, name, work) {
  * @param {string} name
  */
 function deleteButton(path, name) {
-  const node = button(t("delete"), { class: "danger-line small", "aria-label": `${t("delete")}: ${name}` });
-  node.addEventListener("click", () =>
-    act(node, t("one_moment"), async () => {
-      if (!(await confirmed({ title: t("groups.delete_title", { name }), text: t("groups.delete_text"), verb: t("delete") }))) return;
-      await orSignIn(call("delete", "/admin/policy-groups/{id}", { path }));
-      await changed();
-    }, { fail: failed }),
-  );
-  return node;
+  return actButton(t("delete"), { class: "danger-line small", "aria-label": `${t("delete")}: ${name}` }, async () => {
+    if (!(await confirmed({ title: t("groups.delete_title", { name }), text: t("groups.delete_text"), verb: t("delete") }))) return;
+    await orSignIn(call("delete", "/admin/policy-groups/{id}", { path }));
+    await changed();
+  }, { fail: failed });
 }
 
 /**

@@ -12,7 +12,7 @@ import { icon } from "../base/icons.js";
 import { showNotice } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
-import { button } from "../console/fields.js";
+import { actButton, button } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { badge, facts, panel } from "../console/panel.js";
 import { table } from "../console/table.js";
@@ -26,13 +26,11 @@ const KINDS = /** @type {const} */ ({ fail: "bad", warn: "warn", ok: "good" });
 
 open(async () => {
   const hosts = { findings: el("div"), installation: el("div"), keys: el("div") };
-  const again = button(t("health.again"));
-  again.addEventListener("click", () => act(again, t("health.checking"), () => examine(hosts.findings)));
+  const again = actButton(t("health.again"), {}, () => examine(hosts.findings), { busy: t("health.checking") });
   byId("page-actions").append(again);
   const found = examine(hosts.findings);
   await Promise.all([found, showInstallation(hosts.installation), showKeys(hosts.keys)]);
   replace(byId("content"), hosts.findings, hosts.installation, hosts.keys);
-  byId("content").removeAttribute("aria-busy");
 });
 
 /** @param {HTMLElement} host */
@@ -81,6 +79,7 @@ async function showInstallation(host) {
         [t("health.built"), built && moment(built)],
         [t("health.setup"), t(state === "ready" ? "health.setup_done" : "health.setup_open")],
       ]),
+      state !== "ready" && el("p", {}, el("a", { class: "button primary", href: "/setup/storage" }, t("health.finish"))),
       el("div", { class: "form-actions" }, clean, el("span", { class: "hint" }, t("health.clean_text"))),
     ),
   );
@@ -89,8 +88,7 @@ async function showInstallation(host) {
 /** @param {HTMLElement} host */
 async function showKeys(host) {
   const { source, keys, unreadable_secrets: unreadable } = await load(() => orSignIn(call("get", "/admin/keys")));
-  const rotate = button(t("health.rotate"));
-  rotate.addEventListener("click", () => act(rotate, t("one_moment"), () => rotateKeys(host)));
+  const rotate = actButton(t("health.rotate"), {}, () => rotateKeys(host));
   const state = (/** @type {Keys["keys"][number]} */ { is_signing: isSigning, retired_at: retired }) =>
     isSigning ? badge(t("health.signing"), "good") : t("health.retired", { time: retired ? moment(retired) : "" });
   replace(

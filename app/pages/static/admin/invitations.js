@@ -5,11 +5,11 @@ import { call } from "../base/api.js";
 import { confirmed, openDialog } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
 import { ago, day, moment } from "../base/format.js";
-import { act, handle } from "../base/form.js";
+import { handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { CHECKS } from "../base/rules.js";
 import { orSignIn } from "../base/session.js";
-import { button, field, select, textInput } from "../console/fields.js";
+import { actButton, button, field, select, textInput } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 import { badge } from "../console/panel.js";
@@ -35,7 +35,6 @@ open(() => {
   );
   const invite = button(t("invitations.new"), { class: "primary", click: () => askForAddress(() => reload()) });
   replace(byId("content"), filters, host);
-  byId("content").removeAttribute("aria-busy");
   /** @type {() => Promise<void>} */
   const reload = list({
     host,
@@ -66,24 +65,18 @@ function statusCell({ status }) {
 function actions({ id, email, status, accepted_user_id: account }, reload) {
   if (status === "accepted") return account ? el("a", { href: `/admin/users/${account}` }, t("invitations.to_account")) : null;
   const path = { id: String(id) };
-  const again = button(t("invitations.resend"), { class: "link", "aria-label": `${t("invitations.resend")}: ${email}` });
-  again.addEventListener("click", () =>
-    act(again, t("one_moment"), async () => {
-      const made = await orSignIn(call("post", "/admin/users/invitations/{id}/resend", { path }));
-      await showLink(made);
-      await reload();
-    }),
-  );
-  const revoke = button(t("invitations.revoke"), { class: "link", "aria-label": `${t("invitations.revoke")}: ${email}` });
-  revoke.addEventListener("click", () =>
-    act(revoke, t("one_moment"), async () => {
-      const isWanted = await confirmed({ title: t("invitations.revoke_title", { email }), text: t("invitations.revoke_text"), verb: t("invitations.revoke") });
-      if (!isWanted) return;
-      await orSignIn(call("post", "/admin/users/invitations/{id}/revoke", { path }));
-      toast(t("invitations.withdrawn"));
-      await reload();
-    }),
-  );
+  const again = actButton(t("invitations.resend"), { class: "link", "aria-label": `${t("invitations.resend")}: ${email}` }, async () => {
+    const made = await orSignIn(call("post", "/admin/users/invitations/{id}/resend", { path }));
+    await showLink(made);
+    await reload();
+  });
+  const revoke = actButton(t("invitations.revoke"), { class: "link", "aria-label": `${t("invitations.revoke")}: ${email}` }, async () => {
+    const isWanted = await confirmed({ title: t("invitations.revoke_title", { email }), text: t("invitations.revoke_text"), verb: t("invitations.revoke") });
+    if (!isWanted) return;
+    await orSignIn(call("post", "/admin/users/invitations/{id}/revoke", { path }));
+    toast(t("invitations.withdrawn"));
+    await reload();
+  });
   return [again, status === "pending" && revoke];
 }
 

@@ -4,12 +4,12 @@
 import { call } from "../base/api.js";
 import { byId, el, replace } from "../base/dom.js";
 import { ago, moment } from "../base/format.js";
-import { act, handle } from "../base/form.js";
+import { handle } from "../base/form.js";
 import { english, t } from "../base/i18n.js";
 import { load } from "../base/retry.js";
 import { showNotice } from "../base/problem.js";
 import { orSignIn } from "../base/session.js";
-import { button, field, select, submitLine, textInput } from "../console/fields.js";
+import { actButton, field, select, submitLine, textInput } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 import { badge, facts, panel } from "../console/panel.js";
@@ -27,7 +27,6 @@ open(async (me) => {
     orSignIn(Promise.all([call("get", "/admin/mail/templates"), ...SERVER.map((key) => call("get", "/admin/config/{key}", { path: { key } }))])),
   );
   replace(byId("content"), serverPanel(server.map(({ value }) => String(value)), me.email), outboxPanel(templates), templatesPanel(templates));
-  byId("content").removeAttribute("aria-busy");
 });
 
 /**
@@ -71,15 +70,12 @@ function outboxPanel(templates) {
     field(t("mail.template"), select("template", [all, ...templates.map(({ template }) => /** @type {[string, string]} */ ([template, t(`mail_template.${template}`)]))])),
     field(t("mail.recipient"), textInput("recipient", { type: "search", maxlength: 255 })),
   );
-  const flush = button(t("mail.flush"), { class: "secondary small" });
-  flush.addEventListener("click", () =>
-    act(flush, t("one_moment"), async () => {
-      const { sent, waiting, error } = await orSignIn(call("post", "/admin/mail/outbox/flush"));
-      await reload();
-      if (error) showNotice(`${t("mail.server_says")} ${error}`);
-      else toast(t("mail.flushed", { sent, waiting }));
-    }),
-  );
+  const flush = actButton(t("mail.flush"), { class: "secondary small" }, async () => {
+    const { sent, waiting, error } = await orSignIn(call("post", "/admin/mail/outbox/flush"));
+    await reload();
+    if (error) showNotice(`${t("mail.server_says")} ${error}`);
+    else toast(t("mail.flushed", { sent, waiting }));
+  });
   const section = panel("outbox", t("mail.outbox"), { lead: t("mail.outbox_lead"), actions: [flush] }, filters, host);
   /** @type {() => Promise<void>} */
   const reload = list({
@@ -116,15 +112,11 @@ function statusCell({ status, last_error: error, is_file: isFile, attempts, due_
  */
 function retryButton({ id, status, recipient }, reload) {
   if (status !== "queued") return null;
-  const retry = button(t("mail.retry"), { class: "link", "aria-label": `${t("mail.retry")}: ${recipient}` });
-  retry.addEventListener("click", () =>
-    act(retry, t("one_moment"), async () => {
-      await orSignIn(call("post", "/admin/mail/outbox/{id}/retry", { path: { id } }));
-      toast(t("mail.retried"));
-      await reload();
-    }),
-  );
-  return retry;
+  return actButton(t("mail.retry"), { class: "link", "aria-label": `${t("mail.retry")}: ${recipient}` }, async () => {
+    await orSignIn(call("post", "/admin/mail/outbox/{id}/retry", { path: { id } }));
+    toast(t("mail.retried"));
+    await reload();
+  });
 }
 
 /** @param {{ template: string, is_overridden: boolean }[]} templates */

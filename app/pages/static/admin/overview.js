@@ -71,7 +71,6 @@ function draw({ stats, system_health: health, daily_reports: newest, recent_even
       panel("latest", t("overview.latest"), { actions: [el("a", { href: "/admin/audit" }, t("overview.all_events"))] }, events.length > 0 ? latest : empty(t("list.empty"))),
     ),
   );
-  byId("content").removeAttribute("aria-busy");
   if (hasFocus) range.focus();
 }
 

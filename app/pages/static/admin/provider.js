@@ -5,14 +5,14 @@ import { call, Refusal } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
-import { act, handle, warnOfLoss } from "../base/form.js";
+import { handle, warnOfLoss } from "../base/form.js";
 import { english, t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
 import { say } from "../base/live.js";
 import { leaveFor, setTitle } from "../base/page.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
-import { button } from "../console/fields.js";
+import { actButton, button } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { empty, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
@@ -28,7 +28,6 @@ open(async () => {
   const [kinds, providers] = await load(() =>
     orSignIn(Promise.all([call("get", "/admin/external-auth/provider-kinds"), all((query) => call("get", "/admin/external-auth/providers", { query }))])),
   );
-  byId("content").removeAttribute("aria-busy");
   if (key === "new") return chooseKind(kinds);
   const provider = providers.find((one) => one.key === key);
   const kind = kinds.find((one) => one.kind === provider?.provider_kind);
@@ -56,8 +55,7 @@ function show(kind, provider) {
   setTitle(name);
   const result = el("div", { "aria-live": "polite" });
   const form = el("form", { method: "post", novalidate: true }, ...fieldsOf(kind, provider));
-  const test = button(t("provider.test"));
-  test.addEventListener("click", () => act(test, t("provider.testing"), async () => showTest(result, await tried(kind, provider, form))));
+  const test = actButton(t("provider.test"), {}, async () => showTest(result, await tried(kind, provider, form)), { busy: t("provider.testing") });
   form.append(result, el("div", { class: "form-actions" }, el("button", { type: "submit", class: "primary" }, provider ? t("save") : t("provider.create")), test));
   warnOfLoss(form);
   handle(form, {
@@ -130,13 +128,10 @@ function redirectPanel({ redirect_uri: url }) {
 /** @param {Provider} provider */
 function deletionPanel({ id, display_name: name, links }) {
   const path = { id: String(id) };
-  const remove = button(t("provider.delete"), { class: "danger" });
-  remove.addEventListener("click", () =>
-    act(remove, t("one_moment"), async () => {
-      const isWanted = await confirmed({ title: t("provider.delete_title", { name }), text: t("provider.delete_text", { count: links }), verb: t("provider.delete"), typed: name });
-      if (isWanted && (await removed(path, name))) await leaveFor("/admin/external-auth");
-    }),
-  );
+  const remove = actButton(t("provider.delete"), { class: "danger" }, async () => {
+    const isWanted = await confirmed({ title: t("provider.delete_title", { name }), text: t("provider.delete_text", { count: links }), verb: t("provider.delete"), typed: name });
+    if (isWanted && (await removed(path, name))) await leaveFor("/admin/external-auth");
+  });
   return panel("deletion", t("provider.delete"), { lead: t("provider.delete_text", { count: links }) }, el("div", { class: "form-actions" }, remove));
 }
 

@@ -49,7 +49,6 @@ open(async () => {
   save.addEventListener("click", () => act(save, t("saving"), saveAll));
   bar.append(words, discard, save);
   replace(byId("content"), field(t("settings.search"), search), tabs(), host, bar);
-  byId("content").removeAttribute("aria-busy");
   show();
   window.addEventListener("beforeunload", (event) => drafts.size > 0 && event.preventDefault());
   document.addEventListener("keydown", (event) => {
@@ -103,7 +102,7 @@ function tabs() {
       // Drafts would be lost by loading another page.
       event.preventDefault();
       window.history.pushState(null, "", link.href);
-      keyword = "";
+      searchFor("");
       show();
     });
     return link;
@@ -145,6 +144,12 @@ function change(setting, value) {
 function tell() {
   bar.hidden = drafts.size === 0;
   words.textContent = t("settings.drafts", { count: drafts.size });
+}
+
+/** @param {string} text */
+function searchFor(text) {
+  keyword = text;
+  /** @type {HTMLInputElement} */ (byId("settings-search")).value = text;
 }
 
 function discardAll() {
@@ -195,7 +200,7 @@ function showProblems(problems) {
   const category = settings.find((one) => one.key === first.key)?.category;
   if (!document.getElementById(first.key) && category) {
     window.history.pushState(null, "", `/admin/settings/${category}`);
-    keyword = "";
+    searchFor("");
     show();
   }
   for (const { key, problem } of problems) {

@@ -5,14 +5,14 @@ import { call, Refusal } from "../base/api.js";
 import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
 import { moment, size } from "../base/format.js";
-import { act, handle, mark } from "../base/form.js";
+import { handle, mark } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { setTitle } from "../base/page.js";
 import { showNotice } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { actionText } from "../console/actions.js";
-import { button, field, select, submitLine, textInput } from "../console/fields.js";
+import { actButton, field, select, submitLine, textInput } from "../console/fields.js";
 import { list } from "../console/list.js";
 import { open } from "../console/open.js";
 import { badge, empty, panel } from "../console/panel.js";
@@ -33,7 +33,6 @@ open(async () => {
     if (!(error instanceof Refusal) || error.code !== "not_found") throw error;
     replace(byId("content"), empty(t("team.none"), null, el("a", { href: "/admin/teams" }, t("team.back"))));
   }
-  byId("content").removeAttribute("aria-busy");
 });
 
 /**
@@ -94,6 +93,7 @@ function eventsPanel() {
   const events = el("div", { class: "list" });
   list({
     host: events,
+    isAside: true,
     label: t("team.events"),
     columns: [
       { label: t("audit.action"), cell: (entry) => actionText(entry.action) },
@@ -108,15 +108,12 @@ function eventsPanel() {
 
 /** @param {(team: Team) => void} changed */
 function archivePanel(changed) {
-  const archive = button(t("team.archive"), { class: "danger-line" });
-  archive.addEventListener("click", () =>
-    act(archive, t("one_moment"), async () => {
-      if (!(await confirmed({ title: t("team.archive"), text: t("team.archive_text"), verb: t("team.archive") }))) return;
-      await orSignIn(call("delete", "/admin/teams/{id}", { path }));
-      changed(await orSignIn(call("get", "/admin/teams/{id}", { path })));
-      toast(t("team.archived"));
-    }),
-  );
+  const archive = actButton(t("team.archive"), { class: "danger-line" }, async () => {
+    if (!(await confirmed({ title: t("team.archive"), text: t("team.archive_text"), verb: t("team.archive") }))) return;
+    await orSignIn(call("delete", "/admin/teams/{id}", { path }));
+    changed(await orSignIn(call("get", "/admin/teams/{id}", { path })));
+    toast(t("team.archived"));
+  });
   return panel("archive", t("team.archive"), { lead: t("team.archive_text") }, el("div", { class: "form-actions" }, archive));
 }
 
@@ -125,12 +122,9 @@ function archivePanel(changed) {
  * @param {(team: Team) => void} changed
  */
 function restorePanel({ archived_at: at }, changed) {
-  const restore = button(t("team.restore"), { class: "primary" });
-  restore.addEventListener("click", () =>
-    act(restore, t("one_moment"), async () => {
-      changed(await orSignIn(call("post", "/admin/teams/{id}/restore", { path })));
-      toast(t("team.restored"));
-    }),
-  );
+  const restore = actButton(t("team.restore"), { class: "primary" }, async () => {
+    changed(await orSignIn(call("post", "/admin/teams/{id}/restore", { path })));
+    toast(t("team.restored"));
+  });
   return panel("restore", t("team.is_archived"), { lead: t("team.since", { time: at ? moment(at) : "" }) }, el("div", { class: "form-actions" }, restore));
 }

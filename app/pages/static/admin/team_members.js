@@ -4,12 +4,12 @@
 import { call } from "../base/api.js";
 import { confirmed, openDialog } from "../base/dialog.js";
 import { el } from "../base/dom.js";
-import { act, handle } from "../base/form.js";
+import { handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { showProblem } from "../base/problem.js";
 import { orSignIn } from "../base/session.js";
 import { avatar } from "../console/avatar.js";
-import { button, field, select, textInput } from "../console/fields.js";
+import { actButton, button, field, select, textInput } from "../console/fields.js";
 import { list } from "../console/list.js";
 import { badge, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
@@ -79,16 +79,12 @@ function roleSelect(path, { user, role }, reload) {
  */
 function removeButton(path, { user }, reload) {
   const name = user.username;
-  const remove = button(t("remove"), { class: "link", "aria-label": `${t("remove")}: ${name}` });
-  remove.addEventListener("click", () =>
-    act(remove, t("one_moment"), async () => {
-      if (!(await confirmed({ title: t("user.remove_title", { name }), text: t("team.remove_text", { name }), verb: t("remove") }))) return;
-      await orSignIn(call("delete", "/admin/teams/{id}/members/{user_id}", { path: { ...path, user_id: String(user.id) } }));
-      toast(t("user.removed"));
-      await reload();
-    }),
-  );
-  return remove;
+  return actButton(t("remove"), { class: "link", "aria-label": `${t("remove")}: ${name}` }, async () => {
+    if (!(await confirmed({ title: t("user.remove_title", { name }), text: t("team.remove_text", { name }), verb: t("remove") }))) return;
+    await orSignIn(call("delete", "/admin/teams/{id}/members/{user_id}", { path: { ...path, user_id: String(user.id) } }));
+    toast(t("user.removed"));
+    await reload();
+  });
 }
 
 /**

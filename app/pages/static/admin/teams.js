@@ -21,7 +21,6 @@ open(() => {
   search.classList.add("wide");
   const filters = el("form", { class: "toolbar", role: "search" }, search, field(t("teams.which"), select("archived", [["", t("teams.in_use")], ["true", t("teams.archived")]])));
   replace(byId("content"), filters, host);
-  byId("content").removeAttribute("aria-busy");
   /** @type {() => Promise<void>} */
   const reload = list({
     host,

@@ -23,7 +23,6 @@ const name = String(window.location.pathname.split("/").at(-1));
 open(async () => {
   const templates = await load(() => orSignIn(call("get", "/admin/mail/templates")));
   const template = templates.find((one) => one.template === name);
-  byId("content").removeAttribute("aria-busy");
   if (!template) return replace(byId("content"), empty(t("template.none"), null, el("a", { href: "/admin/mail" }, t("mail.title"))));
   byId("title").textContent = t(`mail_template.${name}`);
   setTitle(t(`mail_template.${name}`));
@@ -94,13 +93,14 @@ function previewOf(draft) {
       const made = await orSignIn(call("post", "/admin/mail/templates/{template}/preview", { path: { template: /** @type {any} */ (name) }, body }));
       if (own !== number) return;
       subject.textContent = made.subject;
-      frame.src = made.preview_url;
+      // Not `src`: the back button would lead to the drafts before.
+      frame.contentWindow?.location.replace(new URL(made.preview_url, window.location.href).href);
       const names = made.unknown_placeholders.join(", ");
       replace(unknown, names && el("p", { class: "note warn" }, t("template.unknown", { names })));
     } catch (error) {
       if (own !== number) return;
       if (error instanceof Refusal && error.code === "bad_request") replace(unknown, el("p", { class: "note bad" }, english(error.msg)));
-      else showProblem(error);
+      else showProblem(error, { isQuiet: true });
     }
   };
   const later = () => {

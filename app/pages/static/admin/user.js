@@ -6,13 +6,13 @@ import { asOwner } from "../base/confirm.js";
 import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
 import { day } from "../base/format.js";
-import { act } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { leaveFor, setTitle } from "../base/page.js";
+import { showProblem } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { avatar } from "../console/avatar.js";
-import { button } from "../console/fields.js";
+import { actButton, button } from "../console/fields.js";
 import { list } from "../console/list.js";
 import { open } from "../console/open.js";
 import { empty, facts, panel } from "../console/panel.js";
@@ -38,16 +38,18 @@ open(async (me) => {
   const hosts = { head: el("div"), access: el("div"), security: el("div"), events: el("div") };
   const isOwn = user.id === me.id;
   const reload = showEvents(hosts.events);
+  /** @type {(() => Promise<void>) | undefined} */
+  let readSecurity;
   const changed = (/** @type {User} */ now) => {
     showHead(hosts.head, now, isOwn, changed);
     showAccess(hosts.access, now, groups, isOwn, changed);
     reload();
+    readSecurity?.().catch(showProblem); // sessions end with the account's access
   };
   changed(user);
   replace(byId("content"), hosts.head, hosts.access, hosts.security, hosts.events, isOwn ? null : deletionPanel(user));
-  byId("content").removeAttribute("aria-busy");
   if (isOwn) showOwn(hosts.security);
-  else await showSecurity(hosts.security, user, changed);
+  else readSecurity = await showSecurity(hosts.security, user, changed);
 });
 
 /**
@@ -100,6 +102,7 @@ function showEvents(host) {
   replace(host, panel("events", t("user.events"), { actions: [el("a", { href: `/admin/audit?user_id=${id}` }, t("audit.title"))] }, events));
   return list({
     host: events,
+    isAside: true,
     label: t("user.events"),
     columns: eventColumns(),
     ask: (query, signal) => call("get", "/admin/users/{id}/audit-logs", { path: { id }, query: { ...query, limit: 10 }, signal }),
@@ -108,17 +111,14 @@ function showEvents(host) {
 
 /** @param {User} user */
 function deletionPanel({ username }) {
-  const remove = button(t("user.delete"), { class: "danger" });
-  remove.addEventListener("click", () =>
-    act(remove, t("one_moment"), async () => {
-      const isWanted = await confirmed({ title: t("user.delete_title", { name: username }), text: t("user.delete_text"), verb: t("user.delete"), typed: username });
-      if (!isWanted) return;
-      const isDone = await asOwner(t("user.why"), async () => {
-        await orSignIn(call("delete", "/admin/users/{id}", { path: { id }, query: { confirm: username } }));
-        return true;
-      });
-      if (isDone) await leaveFor("/admin/users");
-    }),
-  );
+  const remove = actButton(t("user.delete"), { class: "danger" }, async () => {
+    const isWanted = await confirmed({ title: t("user.delete_title", { name: username }), text: t("user.delete_text"), verb: t("user.delete"), typed: username });
+    if (!isWanted) return;
+    const isDone = await asOwner(t("user.why"), async () => {
+      await orSignIn(call("delete", "/admin/users/{id}", { path: { id }, query: { confirm: username } }));
+      return true;
+    });
+    if (isDone) await leaveFor("/admin/users");
+  });
   return panel("deletion", t("user.delete"), { lead: t("user.delete_text") }, el("div", { class: "form-actions" }, remove));
 }

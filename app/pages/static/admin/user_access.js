@@ -18,6 +18,12 @@ import { quotaField } from "./quota.js";
 /** @typedef {import("./lookups.js").User} User */
 /** @typedef {(user: User) => void} Changed */
 
+/** The account as it was last seen, and the change under way: one after the other. */
+/** @type {User} */
+let newest;
+/** @type {Promise<unknown>} */
+let saving = Promise.resolve();
+
 /**
  * @param {HTMLElement} host
  * @param {User} user
@@ -26,7 +32,12 @@ import { quotaField } from "./quota.js";
  * @param {Changed} changed
  */
 export function showAccess(host, user, groups, isOwn, changed) {
-  const save = (/** @type {Record<string, unknown>} */ change) => saved(user, change, changed);
+  newest = user;
+  const save = (/** @type {Record<string, unknown>} */ change) => {
+    const next = saving.then(() => saved(newest, change, changed));
+    saving = next;
+    return next;
+  };
   const role = select("role", [["user", t("role.user")], ["admin", t("role.admin")]], { value: user.role });
   role.addEventListener("change", async () => {
     const isTaken = role.value === "user";

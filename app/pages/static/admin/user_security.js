@@ -6,12 +6,11 @@ import { asOwner } from "../base/confirm.js";
 import { confirmed } from "../base/dialog.js";
 import { el, replace } from "../base/dom.js";
 import { ago, day, moment } from "../base/format.js";
-import { act } from "../base/form.js";
 import { english, t } from "../base/i18n.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { deviceWords } from "../console/agents.js";
-import { button } from "../console/fields.js";
+import { actButton, button } from "../console/fields.js";
 import { badge, facts, panel } from "../console/panel.js";
 import { showOnce } from "../console/secret.js";
 import { table } from "../console/table.js";
@@ -26,6 +25,7 @@ import { toast } from "../console/toast.js";
  * @param {HTMLElement} host
  * @param {User} user
  * @param {(user: User) => void} changed
+ * @returns what reads it again
  */
 export async function showSecurity(host, user, changed) {
   const path = { id: String(user.id) };
@@ -36,6 +36,7 @@ export async function showSecurity(host, user, changed) {
     replace(host, credentialsPanel(about, credentials, changed), sessionsPanel(about, sessions));
   };
   await again();
+  return again;
 }
 
 /**
@@ -79,17 +80,13 @@ function credentialsPanel(about, credentials, changed) {
  * @param {{ ask?: string, done?: string, then?: (answer: any) => unknown, label?: string }} how
  */
 function doer(name, work, { ask, done, then, label }) {
-  const node = button(t(name), { class: "secondary small", "aria-label": label });
-  node.addEventListener("click", () =>
-    act(node, t("one_moment"), async () => {
-      if (ask && !(await confirmed({ title: t(name), text: t(ask), verb: t(name) }))) return;
-      const answer = await asOwner(t("user.why"), async () => (await orSignIn(work())) ?? true);
-      if (answer === null) return;
-      if (done) toast(t(done));
-      await then?.(answer);
-    }),
-  );
-  return node;
+  return actButton(t(name), { class: "secondary small", "aria-label": label }, async () => {
+    if (ask && !(await confirmed({ title: t(name), text: t(ask), verb: t(name) }))) return;
+    const answer = await asOwner(t("user.why"), async () => (await orSignIn(work())) ?? true);
+    if (answer === null) return;
+    if (done) toast(t(done));
+    await then?.(answer);
+  });
 }
 
 /**
@@ -182,9 +179,7 @@ function linkTable(about, links) {
  * @param {() => Promise<unknown>} work
  */
 function removeButton(name, work) {
-  const node = button(t("remove"), { class: "link", "aria-label": `${t("remove")}: ${name}` });
-  node.addEventListener("click", () => act(node, t("one_moment"), work));
-  return node;
+  return actButton(t("remove"), { class: "link", "aria-label": `${t("remove")}: ${name}` }, work);
 }
 
 /**
@@ -223,13 +218,9 @@ function sessionsPanel(about, sessions) {
  * @param {string} device
  */
 function removeSession({ path, again }, id, device) {
-  const end = button(t("user.end"), { class: "link", "aria-label": `${t("user.end")}: ${device}` });
-  end.addEventListener("click", () =>
-    act(end, t("one_moment"), async () => {
-      await orSignIn(call("delete", "/admin/users/{id}/sessions/{session_id}", { path: { ...path, session_id: id } }));
-      toast(t("user.session_ended"));
-      await again();
-    }),
-  );
-  return end;
+  return actButton(t("user.end"), { class: "link", "aria-label": `${t("user.end")}: ${device}` }, async () => {
+    await orSignIn(call("delete", "/admin/users/{id}/sessions/{session_id}", { path: { ...path, session_id: id } }));
+    toast(t("user.session_ended"));
+    await again();
+  });
 }

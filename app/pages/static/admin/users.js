@@ -24,7 +24,6 @@ open(async () => {
   const bar = bulkBar(chosen, groups, () => reload());
   const filters = filterForm(groups);
   replace(byId("content"), filters, bar.node, host);
-  byId("content").removeAttribute("aria-busy");
   /** @type {() => Promise<void>} */
   const reload = list({
     host,

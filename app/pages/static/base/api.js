@@ -86,7 +86,9 @@ export function refresh() {
     try {
       await send("post", `${API}/auth/refresh`, {});
     } catch (error) {
-      if (!(error instanceof Refusal) || ![401, 403].includes(error.status)) throw error;
+      if (!(error instanceof Refusal)) throw error;
+      error.isChange = false; // of what was asked for, nothing has been sent again
+      if (![401, 403].includes(error.status)) throw error;
       if (error.code !== "auth.refresh_token_stale") return false;
     }
     localStorage.setItem(REFRESHED, String(Date.now()));

@@ -17,7 +17,7 @@ let number = 0;
  */
 export function openDialog(title, content, { focus, closed, isKept } = {}) {
   const id = `dialog-${++number}`;
-  const dialog = el("dialog", { "aria-labelledby": id }, el("h2", { id }, title), ...content);
+  const dialog = el("dialog", { "aria-labelledby": id }, el("h2", { id }, title), ...content, el("p", { class: "said visually-hidden", "aria-live": "polite" }));
   dialog.addEventListener("close", () => {
     dialog.remove();
     closed?.();

@@ -12,6 +12,8 @@ const FAMILIES = [
   [/^(mail\.|auth\.mfa_factor_required$)/, "error.mail"],
   [/^(database\.error|storage\.unknown|config\.error|internal_server_error)$/, "error.fault"],
 ];
+/** Seconds, where a limit does not say how many. */
+const USUAL_WAIT = 60;
 /** Codes for which no text of ours can say what is wrong. */
 const SPOKEN_BY_SERVICE = new Set(["bad_request", "forbidden", "conflict"]);
 
@@ -30,6 +32,22 @@ export function keyOf(code, status) {
 }
 
 /**
+ * Whether somebody who is signed in cannot know if a change was made.
+ * @param {Refusal} error
+ */
+function isInDoubt({ isChange, status }) {
+  return isChange && [0, 502, 504].includes(status) && document.getElementById("sign-out") !== null;
+}
+
+/** @param {number} seconds */
+export function waitText(seconds) {
+  const minutes = Math.floor(seconds / 60);
+  const rest = String(seconds % 60).padStart(2, "0");
+  const time = minutes > 0 ? `${minutes}:${rest}` : t("seconds", { count: seconds });
+  return t("error.rate_limited", { time });
+}
+
+/**
  * What to show of a failure. `details` are wanted where somebody may have to look into it.
  * @param {unknown} error
  * @param {Record<string, string>} [own] keys of texts by code, where a page knows better
@@ -37,8 +55,9 @@ export function keyOf(code, status) {
  */
 export function explained(error, own = {}) {
   if (!(error instanceof Refusal)) return { text: t("error.script"), isEnglish: false, hasDetails: false };
-  const key = own[error.code] ?? keyOf(error.code, error.status);
+  const key = own[error.code] ?? (isInDoubt(error) ? "error.doubt" : keyOf(error.code, error.status));
   if (!key) return { text: error.msg, isEnglish: true, hasDetails: false };
+  if (key === "error.rate_limited") return { text: waitText(error.retryAfter || USUAL_WAIT), isEnglish: false, hasDetails: false };
   const hasDetails = key === "error.fault" || key === "error.source";
   return { text: t(key), isEnglish: false, hasDetails };
 }

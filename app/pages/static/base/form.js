@@ -194,6 +194,6 @@ function fail(form, { fields, own, actions, taken }, error) {
     }
   }
   const dialog = form.closest("dialog");
-  if (dialog) showProblemIn(dialog, error, own);
+  if (dialog?.open) showProblemIn(dialog, error, own);
   else showProblem(error, { own, actions: error instanceof Refusal ? actions?.(error) : [] });
 }

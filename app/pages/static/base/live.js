@@ -1,5 +1,5 @@
 // @ts-check
-// The live region of every page, which is there from the start.
+// The live region of every page, which is there from the start; a dialog has one of its own.
 
 import { byId } from "./dom.js";
 
@@ -8,7 +8,8 @@ import { byId } from "./dom.js";
  * @param {string} text
  */
 export function say(text) {
-  const region = byId("said");
+  // Readers do not hear what lies below a dialog.
+  const region = [...document.querySelectorAll("dialog[open] .said")].at(-1) ?? byId("said");
   region.textContent = "";
   // A text that is the same as before would not be a change.
   requestAnimationFrame(() => (region.textContent = text));

@@ -3,14 +3,19 @@
 
 import { call } from "./api.js";
 import { remember } from "./cookies.js";
+import { language as here } from "./i18n.js";
 import { tellWhoIsHere } from "./session.js";
 
-/** Remembers language and colours of the account that has just signed in; a failure changes nothing. */
+/**
+ * Remembers language and colours of the account that has just signed in; one without a language
+ * gets that of the page. A failure changes nothing.
+ */
 export async function adoptPreferences() {
   const me = await call("get", "/auth/me", { query: { fields: "preferences" } }).catch(() => null);
   if (me) tellWhoIsHere(me.id);
   const { language, theme_mode } = me?.preferences ?? {};
   const offered = [...document.querySelectorAll("#language option")].map((one) => /** @type {HTMLOptionElement} */ (one).value);
+  if (me && !language) await call("patch", "/auth/preferences", { body: { language: here } }).catch(() => undefined);
   const known = offered.find((one) => one === language) ?? offered.find((one) => primary(one) === primary(language));
   if (known) remember("service_language", known);
   if (theme_mode) remember("service_theme", theme_mode);

@@ -3,7 +3,7 @@
 
 import { Refusal } from "./api.js";
 import { byId, el, replace } from "./dom.js";
-import { explained } from "./errors.js";
+import { explained, waitText } from "./errors.js";
 import { english, t } from "./i18n.js";
 import { icon } from "./icons.js";
 
@@ -13,16 +13,17 @@ let ticking;
 /**
  * Shows why something failed, and moves the focus there.
  * @param {unknown} error
- * @param {{ own?: Record<string, string>, actions?: HTMLElement[] }} [how] `own` are keys of texts by
- *   code, for what the page knows better; `actions` are buttons and links
+ * @param {{ own?: Record<string, string>, actions?: HTMLElement[], isQuiet?: boolean }} [how] `own` are
+ *   keys of texts by code, for what the page knows better; `actions` are buttons and links; a quiet
+ *   one leaves the focus where somebody may be typing
  */
-export function showProblem(error, { own = {}, actions = [] } = {}) {
+export function showProblem(error, { own = {}, actions = [], isQuiet = false } = {}) {
   const isLimit = error instanceof Refusal && error.status === 429 && error.retryAfter > 0;
-  if (isLimit && !(error.code in own)) return showWait(error.retryAfter);
+  if (isLimit && !(error.code in own)) return showWait(error.retryAfter, isQuiet);
   const { text, isEnglish, hasDetails } = explained(error, own);
   const details = hasDetails && error instanceof Refusal && detailsOf(error);
   const all = [...actions, ...waysOut(error)];
-  show("bad", [isEnglish ? english(text) : text], { actions: all, details });
+  show("bad", [isEnglish ? english(text) : text], { actions: all, details, isQuiet });
 }
 
 /**
@@ -51,8 +52,8 @@ export function showProblemIn(dialog, error, own) {
 /**
  * Shows a text that is known already, in the same place.
  * @param {string} text
- * @param {{ kind?: "bad" | "warn" | "good", actions?: HTMLElement[], isQuiet?: boolean }} [how] a
- *   quiet one is said, but leaves the focus where somebody may be typing
+ * @param {{ kind?: "bad" | "warn" | "good", actions?: HTMLElement[], isQuiet?: boolean }} [how] `isQuiet`
+ *   as in showProblem
  */
 export function showNotice(text, { kind = "bad", actions = [], isQuiet = false } = {}) {
   show(kind, [text], { actions, isQuiet });
@@ -87,11 +88,12 @@ function show(kind, text, { actions = [], details = false, isQuiet = false } = {
 /**
  * Counts down for the eye; said aloud are only beginning and end.
  * @param {number} seconds
+ * @param {boolean} isQuiet
  */
-function showWait(seconds) {
+function showWait(seconds, isQuiet) {
   const ends = Date.now() + seconds * 1000;
   const seen = el("span", { "aria-hidden": "true" });
-  show("warn", [seen, el("span", { class: "visually-hidden" }, waitText(seconds))]);
+  show("warn", [seen, el("span", { class: "visually-hidden" }, waitText(seconds))], { isQuiet });
   const tick = () => {
     const left = Math.ceil((ends - Date.now()) / 1000);
     if (left > 0) seen.textContent = waitText(left);
@@ -99,14 +101,6 @@ function showWait(seconds) {
   };
   tick();
   ticking = setInterval(tick, 1000);
-}
-
-/** @param {number} seconds */
-function waitText(seconds) {
-  const minutes = Math.floor(seconds / 60);
-  const rest = String(seconds % 60).padStart(2, "0");
-  const time = minutes > 0 ? `${minutes}:${rest}` : t("seconds", { count: seconds });
-  return t("error.rate_limited", { time });
 }
 
 /** @param {Refusal} refusal */

@@ -40,19 +40,22 @@ export async function untilAnswered(ask, waiting = () => undefined) {
  * The same for what the page cannot do without: says what is the matter, and offers to ask at once.
  * @template T
  * @param {() => Promise<T>} ask
+ * @param {{ isQuiet?: boolean }} [how] as in showProblem
  * @returns {Promise<T>}
  * @throws {Refusal}
  */
-export async function load(ask) {
+export async function load(ask, { isQuiet = false } = {}) {
   let again = () => undefined;
   let isShown = false;
-  const answer = await untilAnswered(ask, (error, next) => {
-    again = /** @type {() => undefined} */ (next);
-    if (isShown) return;
-    isShown = true;
-    const button = el("button", { type: "button", class: "secondary small", click: () => again() }, t("retry"));
-    showProblem(error, { actions: [button] });
-  });
-  if (isShown) clearProblem();
-  return answer;
+  try {
+    return await untilAnswered(ask, (error, next) => {
+      again = /** @type {() => undefined} */ (next);
+      if (isShown) return;
+      isShown = true;
+      const button = el("button", { type: "button", class: "secondary small", click: () => again() }, t("retry"));
+      showProblem(error, { actions: [button], isQuiet });
+    });
+  } finally {
+    if (isShown) clearProblem();
+  }
 }

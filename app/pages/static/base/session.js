@@ -81,5 +81,10 @@ export async function orSignIn(answer) {
 /** Ends the session in every tab. */
 export async function signOut() {
   await logOut();
+  tellSignedOut();
+}
+
+/** Other tabs then show nothing of the account any more. */
+export function tellSignedOut() {
   channel.postMessage(SIGNED_OUT);
 }

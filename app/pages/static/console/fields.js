@@ -2,6 +2,7 @@
 // Fields of forms that modules draw.
 
 import { el } from "../base/dom.js";
+import { act } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { reveal } from "../base/page.js";
 
@@ -80,6 +81,19 @@ export function checkbox(name, label, { checked = false, isSwitch = false, hint,
  */
 export function button(text, attributes = {}) {
   return el("button", { type: "button", class: "secondary", ...attributes }, text);
+}
+
+/**
+ * A button that does its work once at a time, and says `busy` meanwhile; `how` is as of `act`.
+ * @param {string} text
+ * @param {Record<string, unknown>} attributes
+ * @param {() => unknown} work
+ * @param {Parameters<typeof act>[3] & { busy?: string }} [how]
+ */
+export function actButton(text, attributes, work, { busy = t("one_moment"), ...how } = {}) {
+  const node = button(text, attributes);
+  node.addEventListener("click", () => act(node, busy, work, how));
+  return node;
 }
 
 /**

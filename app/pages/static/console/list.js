@@ -33,6 +33,7 @@ const TYPING_MS = 300;
  * @property {{ by: string, order: "asc" | "desc" }} [sorted] the order at first
  * @property {{ title: string, text?: Child, actions?: Child[] }} [empty] shown while there is nothing at all
  * @property {import("./table.js").Selection<T>} [selection]
+ * @property {boolean} [isAside] one of several of a page, which does not own the address
  */
 
 /**
@@ -43,10 +44,10 @@ const TYPING_MS = 300;
  * @returns {() => Promise<void>}
  */
 export function list(listing) {
-  const { host, filters, sorted } = listing;
+  const { host, filters, sorted, isAside = false } = listing;
   const names = [...new Set([...(filters?.elements ?? [])].map((one) => /** @type {HTMLInputElement} */ (one).name).filter(Boolean))];
   let running = new AbortController();
-  let state = stateOf(names);
+  let state = isAside ? {} : stateOf(names);
 
   /** @type {(how?: { isQuiet?: boolean }) => Promise<void>} */
   const show = async ({ isQuiet = false } = {}) => {
@@ -56,13 +57,13 @@ export function list(listing) {
     host.setAttribute("aria-busy", "true");
     if (!host.firstChild) replace(host, el("div", { class: "skeleton tall" }));
     try {
-      const found = await load(() => orSignIn(listing.ask(state, signal)));
+      const found = await load(() => orSignIn(listing.ask(state, signal)), { isQuiet: true });
       if (signal.aborted) return;
       if (found.items.length === 0 && found.total > 0) return await go({ offset: String(lastOffset(found)) }, "replace");
       draw(found);
       if (!isQuiet) say(t("list.count", { count: found.total }));
     } catch (error) {
-      if (!signal.aborted) showProblem(error);
+      if (!signal.aborted) showProblem(error, { isQuiet: true });
     } finally {
       if (!signal.aborted) host.removeAttribute("aria-busy");
     }
@@ -71,6 +72,7 @@ export function list(listing) {
   /** @type {(change: Query, how: "push" | "replace") => Promise<void>} */
   const go = (change, how) => {
     state = without({ ...state, ...change });
+    if (isAside) return show();
     const query = new URLSearchParams(state).toString();
     const url = window.location.pathname + (query && `?${query}`);
     if (how === "push") window.history.pushState(null, "", url);
@@ -103,13 +105,14 @@ export function list(listing) {
 
   if (filters) follow(filters, names, state, (change) => go({ ...change, offset: "" }, "replace"));
   window.addEventListener("popstate", () => {
+    if (isAside || !host.isConnected) return;
     state = stateOf(names);
     for (const name of names) if (filters) setField(filters, name, state[name] ?? "");
     show();
   });
   document.addEventListener("visibilitychange", () => {
     const isUsed = host.contains(document.activeElement) || document.querySelector("dialog") || (listing.selection?.chosen.size ?? 0) > 0;
-    if (!document.hidden && !isUsed) show({ isQuiet: true });
+    if (!document.hidden && !isUsed && host.isConnected) show({ isQuiet: true });
   });
   show({ isQuiet: true });
   return () => show({ isQuiet: true });
@@ -131,7 +134,7 @@ function stateOf(names) {
 
 /** @param {Query} query */
 function without(query) {
-  return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== "" && value !== "0"));
+  return Object.fromEntries(Object.entries(query).filter(([name, value]) => value !== "" && !(name === "offset" && value === "0")));
 }
 
 /** @param {Found<unknown>} found */
@@ -166,13 +169,19 @@ function follow(form, names, state, changed) {
   };
   form.addEventListener("input", ({ target }) => {
     window.clearTimeout(timer);
-    const isTyped = target instanceof HTMLInputElement && ["text", "search", "number"].includes(target.type);
+    if (isUnfinished(/** @type {HTMLInputElement} */ (target))) return;
+    const isTyped = target instanceof HTMLInputElement && ["text", "search", "number", "date", "datetime-local"].includes(target.type);
     timer = window.setTimeout(tell, isTyped ? TYPING_MS : 0);
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     tell();
   });
+}
+
+/** Whether the year of a date is still being typed: it is 0002 after the first digit. */
+function isUnfinished(/** @type {HTMLInputElement} */ { type, value }) {
+  return type.startsWith("date") && value !== "" && value < "1000";
 }
 
 /** @param {() => unknown} clear */

@@ -23,8 +23,12 @@ export function open(run) {
     useZone(me.preferences?.display_time_zone);
     showWho(me);
     if (new URLSearchParams(window.location.search).has("external_auth")) (await import("./returned.js")).showReturn();
-    if (byId("main").dataset.section === "admin" && me.role !== "admin") refuse();
-    else await run(me);
+    if (byId("main").dataset.section === "admin" && me.role !== "admin") return refuse();
+    try {
+      await run(me);
+    } finally {
+      byId("content").removeAttribute("aria-busy");
+    }
   });
 }
 
