@@ -29,7 +29,7 @@ class Listener:
 
 
 class Worker(GeventWorker):
-    """Loses no request when it stops, and hangs up on who waits between two.
+    """Loses no request when it stops, hangs up on who waits between two, and serves all in turn.
 
     gunicorn would wait for them until its graceful time-out, and then log a traceback for each. It
     would drop connections that it accepted just before it closed the listener, whose address it
@@ -70,6 +70,8 @@ class Worker(GeventWorker):
     def timeout_ctx(self) -> Iterator[None]:  # type: ignore[override]  # the stubs say None
         """Enter the context in which gunicorn waits for the next request of a connection."""
         connection = gevent.getcurrent()
+        # Whose next request is there already would otherwise go on at once, and let all others wait.
+        gevent.sleep(0)
         with gevent.Timeout(self.cfg.keepalive, False):  # type: ignore[arg-type]  # as gunicorn does
             self._waiting.add(connection)
             try:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, String, Uuid
+from sqlalchemy import ForeignKey, String, Uuid, func
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from app.core.db import Base, UTCDateTime
@@ -32,7 +32,8 @@ class LoginSession(Base):
     user_agent: Mapped[str | None] = mapped_column(String(512))
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
     last_seen_at: Mapped[datetime] = mapped_column(UTCDateTime)
-    confirmed_at: Mapped[datetime] = mapped_column(UTCDateTime)
+    # The default is for instances of the version before, while an upgrade is under way.
+    confirmed_at: Mapped[datetime] = mapped_column(UTCDateTime, server_default=func.now())
     expires_at: Mapped[datetime] = mapped_column(UTCDateTime)
     revoked_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
     user: Mapped[User] = relationship(lazy="joined", innerjoin=True)

@@ -15,7 +15,13 @@ def upgrade() -> None:
         table.add_column(sa.Column("confirmed_at", sa.DateTime(timezone=True)))
     op.execute("UPDATE login_sessions SET confirmed_at = created_at")
     with op.batch_alter_table("login_sessions") as table:
-        table.alter_column("confirmed_at", existing_type=sa.DateTime(timezone=True), nullable=False)
+        # Instances of that version, which do not know the column, go on opening sessions.
+        table.alter_column(
+            "confirmed_at",
+            existing_type=sa.DateTime(timezone=True),
+            nullable=False,
+            server_default=sa.func.now(),
+        )
 
 
 def downgrade() -> None:

@@ -114,6 +114,11 @@ def sign_in(api: ApiClient) -> str:
     return data["flow_token"]
 
 
+@pytest.mark.usefixtures("app")
+def test_instances_of_that_version_still_write_while_they_are_replaced(database_url):
+    fill(database_url)
+
+
 def test_its_sessions_go_on(api):
     """By the access token, which its key signed, and by the refresh token."""
     me = api.bearer(KNOWN["access_token"]).me().ok()

@@ -3,10 +3,10 @@
 
 import { call } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
-import { confirmed, openDialog } from "../base/dialog.js";
+import { confirmed, formDialog } from "../base/dialog.js";
 import { el, replace } from "../base/dom.js";
 import { ago, day, moment } from "../base/format.js";
-import { act, handle } from "../base/form.js";
+import { act } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { showNotice, showProblem } from "../base/problem.js";
 import { orSignIn } from "../base/session.js";
@@ -68,14 +68,8 @@ async function reload(host) {
  */
 function nameDialog(title, verb, value, submit) {
   const name = textInput("name", { id: "passkey-name", value, required: true, maxlength: MAX_NAME_LENGTH });
-  const cancel = button(t("cancel"));
   const problem = el("p", { class: "field-error", role: "alert" });
-  const form = el("form", { method: "post", novalidate: true }, field(t("passkeys.name"), name), problem, el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: "primary" }, verb)));
-  const close = openDialog(title, [form], { focus: name });
-  name.select();
-  cancel.addEventListener("click", close);
-  handle(form, {
-    busy: t("one_moment"),
+  const close = formDialog(title, verb, [field(t("passkeys.name"), name), problem], {
     fields: NAME_FIELDS,
     async submit(values) {
       replace(problem);
@@ -87,6 +81,7 @@ function nameDialog(title, verb, value, submit) {
       return false;
     },
   });
+  name.select();
   return problem;
 }
 

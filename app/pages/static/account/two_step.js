@@ -3,10 +3,9 @@
 
 import { call, callForFile } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
-import { openDialog } from "../base/dialog.js";
+import { formDialog } from "../base/dialog.js";
 import { el, replace } from "../base/dom.js";
 import { ago, day } from "../base/format.js";
-import { handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { say } from "../base/live.js";
 import { orSignIn } from "../base/session.js";
@@ -64,20 +63,13 @@ async function setUp(host) {
   if (!flow) return;
   const picture = await callForFile("post", "/docs/qr-code", { body: { otpauth_uri: flow.otpauth_uri } });
   const url = URL.createObjectURL(picture);
-  const cancel = button(t("cancel"));
-  const form = el(
-    "form",
-    { method: "post", novalidate: true },
+  const close = formDialog(t("two_step.set_up"), t("two_step.turn_on"), [
     el("ol", { class: "set-up" }, el("li", {}, t("two_step.install")), el("li", {}, t("two_step.scan"))),
     el("img", { class: "qr", src: url, alt: t("two_step.qr"), width: 192, height: 192 }),
     keyLine(flow.secret),
     codeField(t("two_step.code"), t("two_step.code_hint"), "numeric"),
-    el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: "primary" }, t("two_step.turn_on"))),
-  );
-  const close = openDialog(t("two_step.set_up"), [form], { closed: () => URL.revokeObjectURL(url), focus: form.querySelector("input") ?? cancel });
-  cancel.addEventListener("click", close);
-  handle(form, {
-    busy: t("one_moment"),
+  ], {
+    closed: () => URL.revokeObjectURL(url),
     fields: CODE_FIELDS,
     own: CODE_OWN,
     async submit({ code = "" }) {
@@ -120,18 +112,7 @@ function codeField(label, hint, mode) {
  *   the dialog is closed
  */
 function askForCode(title, text, verb, submit) {
-  const cancel = button(t("cancel"));
-  const form = el(
-    "form",
-    { method: "post", novalidate: true },
-    el("p", { class: "lead" }, text),
-    codeField(t("two_step.any_code"), t("two_step.any_code_hint"), "text"),
-    el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: "primary" }, verb)),
-  );
-  const close = openDialog(title, [form], { focus: form.querySelector("input") ?? cancel });
-  cancel.addEventListener("click", close);
-  handle(form, {
-    busy: t("one_moment"),
+  const close = formDialog(title, verb, [el("p", { class: "lead" }, text), codeField(t("two_step.any_code"), t("two_step.any_code_hint"), "text")], {
     fields: CODE_FIELDS,
     own: CODE_OWN,
     async submit({ code = "" }) {

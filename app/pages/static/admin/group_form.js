@@ -2,9 +2,8 @@
 // A dialog for a policy group: its policies are put in order by buttons.
 
 import { call } from "../base/api.js";
-import { openDialog } from "../base/dialog.js";
+import { formDialog } from "../base/dialog.js";
 import { el, replace } from "../base/dom.js";
-import { handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
 import { say } from "../base/live.js";
@@ -44,21 +43,14 @@ export function askForGroup(group, policies, done) {
   });
   const adding = field(t("group_form.policy"), adder, { beside: add });
   draw();
-  const cancel = button(t("cancel"));
-  const form = el(
-    "form",
-    { method: "post", novalidate: true },
+  const close = formDialog(group ? group.name : t("groups.new"), t("save"), [
     field(t("teams.name"), name),
     field(t("teams.description"), textInput("description", { id: "group-description", value: group?.description ?? "", maxlength: 1024 })),
     el("h3", {}, t("group_form.policies")),
     el("p", { class: "hint" }, t("group_form.hint")),
     lines,
     adding,
-    el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: "primary" }, t("save"))),
-  );
-  const close = openDialog(group ? group.name : t("groups.new"), [form], { focus: name });
-  cancel.addEventListener("click", close);
-  handle(form, {
+  ], {
     busy: t("saving"),
     async submit({ name: wanted = "", description = "" }) {
       const body = { name: wanted.trim(), description: description.trim(), items: items.map((item, index) => ({ policy_id: item.policy_id, priority: index + 1, min_file_size: item.min_file_size, max_file_size: item.max_file_size })) };

@@ -2,14 +2,13 @@
 // Policy groups: which storage policies apply, in which order, to whom.
 
 import { call, Refusal } from "../base/api.js";
-import { confirmed, openDialog } from "../base/dialog.js";
+import { confirmed, formDialog } from "../base/dialog.js";
 import { byId, el } from "../base/dom.js";
 import { count, size } from "../base/format.js";
-import { handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { showNotice, showProblem } from "../base/problem.js";
 import { orSignIn } from "../base/session.js";
-import { actButton, button, field, select } from "../console/fields.js";
+import { actButton, field, select } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 import { badge, panel } from "../console/panel.js";
@@ -151,19 +150,11 @@ async function askForTarget(source) {
   };
   target.addEventListener("change", tell);
   tell();
-  const cancel = button(t("cancel"));
-  const form = el(
-    "form",
-    { method: "post" },
+  const close = formDialog(t("groups.move"), t("groups.move"), [
     el("p", { class: "lead" }, t("groups.move_text", { name: source.name })),
     field(t("groups.target"), target),
     numbers,
-    el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: "primary" }, t("groups.move"))),
-  );
-  const close = openDialog(t("groups.move"), [form], { focus: target });
-  cancel.addEventListener("click", close);
-  handle(form, {
-    busy: t("one_moment"),
+  ], {
     async submit({ target: id }) {
       const moved = await orSignIn(call("post", "/admin/policy-groups/{id}/migrate-assignments", { path: { id: source.id }, body: { target_group_id: Number(id) } }));
       close();

@@ -2,10 +2,9 @@
 // Invitations: sent, sent again, withdrawn. A link is shown once, when it is made.
 
 import { call } from "../base/api.js";
-import { confirmed, openDialog } from "../base/dialog.js";
+import { confirmed, formDialog } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
 import { ago, day, moment } from "../base/format.js";
-import { handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { CHECKS } from "../base/rules.js";
 import { orSignIn } from "../base/session.js";
@@ -84,18 +83,7 @@ function actions({ id, email, status, accepted_user_id: account }, reload) {
 function askForAddress(reload) {
   const address = textInput("email", { id: "invite-email", type: "email", required: true, autocapitalize: "none" });
   const days = textInput("days", { id: "invite-days", type: "number", min: 1, max: MAX_DAYS, placeholder: t("invitations.days_default"), inputmode: "numeric" });
-  const cancel = button(t("cancel"));
-  const form = el(
-    "form",
-    { method: "post", novalidate: true },
-    field(t("users.email"), address),
-    field(t("invitations.days"), days),
-    el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: "primary" }, t("invitations.send"))),
-  );
-  const close = openDialog(t("invitations.new"), [form], { focus: address });
-  cancel.addEventListener("click", close);
-  handle(form, {
-    busy: t("one_moment"),
+  const close = formDialog(t("invitations.new"), t("invitations.send"), [field(t("users.email"), address), field(t("invitations.days"), days)], {
     checks: { email: CHECKS.email ?? String, days: (value) => (value && !days.checkValidity() ? t("invitations.days_wrong", { most: MAX_DAYS }) : "") },
     fields: { "auth.email_exists": "email", "auth.email_blocked": "email", "auth.email_not_allowlisted": "email" },
     async submit({ email = "", days: wanted }) {

@@ -3,14 +3,12 @@
 
 import { call } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
-import { openDialog } from "../base/dialog.js";
-import { el } from "../base/dom.js";
-import { handle } from "../base/form.js";
+import { formDialog } from "../base/dialog.js";
 import { t } from "../base/i18n.js";
 import { leaveFor } from "../base/page.js";
 import { CHECKS } from "../base/rules.js";
 import { orSignIn } from "../base/session.js";
-import { button, checkbox, field, passwordField, select, textInput } from "../console/fields.js";
+import { checkbox, field, passwordField, select, textInput } from "../console/fields.js";
 import { showOnce } from "../console/secret.js";
 
 const FIELDS = {
@@ -27,22 +25,14 @@ export function askForUser(groups) {
   const secret = /** @type {HTMLInputElement} */ (chosen.querySelector("input"));
   secret.required = false;
   const change = checkbox("must_change_password", t("new_user.must_change"), { checked: true });
-  const cancel = button(t("cancel"));
-  const form = el(
-    "form",
-    { method: "post", novalidate: true },
+  const close = formDialog(t("users.new"), t("new_user.submit"), [
     field(t("new_user.username"), username),
     field(t("new_user.email"), textInput("email", { id: "new-email", type: "email", required: true, autocapitalize: "none" }), { hint: t("new_user.email_hint") }),
     chosen,
     change,
     field(t("users.role"), select("role", [["user", t("role.user")], ["admin", t("role.admin")]], { id: "new-role" })),
     groups.length > 1 && field(t("users.group"), select("policy_group_id", groups, { id: "new-group" })),
-    el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: "primary" }, t("new_user.submit"))),
-  );
-  const close = openDialog(t("users.new"), [form], { focus: username });
-  cancel.addEventListener("click", close);
-  handle(form, {
-    busy: t("one_moment"),
+  ], {
     checks: { username: CHECKS.username ?? String, email: CHECKS.email ?? String, password: (value) => (value ? (CHECKS.password?.(value) ?? "") : "") },
     fields: FIELDS,
     async submit(values) {

@@ -2,9 +2,8 @@
 // Who is in a team, and as what.
 
 import { call } from "../base/api.js";
-import { confirmed, openDialog } from "../base/dialog.js";
+import { confirmed, formDialog } from "../base/dialog.js";
 import { el } from "../base/dom.js";
-import { handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { showProblem } from "../base/problem.js";
 import { orSignIn } from "../base/session.js";
@@ -93,19 +92,8 @@ function removeButton(path, { user }, reload) {
  */
 function askForMember(path, reload) {
   const who = textInput("identifier", { id: "member", required: true, autocapitalize: "none" });
-  const cancel = button(t("cancel"));
-  const form = el(
-    "form",
-    { method: "post", novalidate: true },
-    field(t("teams.owner_account"), who),
-    field(t("users.role"), select("role", roleChoices(), { id: "member-role", value: "member" })),
-    el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: "primary" }, t("team.add"))),
-  );
-  const close = openDialog(t("team.add"), [form], { focus: who });
-  cancel.addEventListener("click", close);
   const fields = { not_found: "identifier", "team.member_exists": "identifier", conflict: "identifier", bad_request: "identifier" };
-  handle(form, {
-    busy: t("one_moment"),
+  const close = formDialog(t("team.add"), t("team.add"), [field(t("teams.owner_account"), who), field(t("users.role"), select("role", roleChoices(), { id: "member-role", value: "member" }))], {
     fields,
     own: { not_found: "teams.no_account" },
     async submit({ identifier = "", role }) {

@@ -2,10 +2,9 @@
 // All teams: found, created; the archived ones can be restored for a while.
 
 import { call } from "../base/api.js";
-import { openDialog } from "../base/dialog.js";
+import { formDialog } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
 import { count, day, moment, size } from "../base/format.js";
-import { handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { leaveFor } from "../base/page.js";
 import { orSignIn } from "../base/session.js";
@@ -41,19 +40,11 @@ open(() => {
 
 function askForTeam() {
   const name = textInput("name", { id: "team-name", required: true, maxlength: MAX_NAME_LENGTH });
-  const cancel = button(t("cancel"));
-  const form = el(
-    "form",
-    { method: "post", novalidate: true },
+  formDialog(t("teams.new"), t("teams.create"), [
     field(t("teams.name"), name),
     field(t("teams.description"), textInput("description", { id: "team-description", maxlength: 1024 })),
     field(t("teams.owner"), textInput("owner", { id: "team-owner", required: true, autocapitalize: "none" }), { hint: t("teams.owner_hint") }),
-    el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: "primary" }, t("teams.create"))),
-  );
-  const close = openDialog(t("teams.new"), [form], { focus: name });
-  cancel.addEventListener("click", close);
-  handle(form, {
-    busy: t("one_moment"),
+  ], {
     fields: { not_found: "owner", conflict: "owner" },
     own: { not_found: "teams.no_account" },
     async submit({ name: wanted = "", description = "", owner = "" }) {

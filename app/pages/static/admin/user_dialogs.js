@@ -3,13 +3,12 @@
 
 import { call } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
-import { openDialog } from "../base/dialog.js";
+import { formDialog } from "../base/dialog.js";
 import { el } from "../base/dom.js";
-import { handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { CHECKS } from "../base/rules.js";
 import { orSignIn } from "../base/session.js";
-import { button, checkbox, field, passwordField, textInput } from "../console/fields.js";
+import { checkbox, field, passwordField, textInput } from "../console/fields.js";
 import { toast } from "../console/toast.js";
 
 /** @typedef {import("./lookups.js").User} User */
@@ -56,12 +55,7 @@ export function askForEmail({ id, email: old }, changed) {
  * @param {(answer: T) => unknown} done
  */
 function askFor(title, content, checks, work, done) {
-  const cancel = button(t("cancel"));
-  const actions = el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: "primary" }, t("save")));
-  const form = el("form", { method: "post", novalidate: true }, ...content, actions);
-  const close = openDialog(title, [form], { focus: form.querySelector("input") ?? cancel });
-  cancel.addEventListener("click", close);
-  handle(form, {
+  const close = formDialog(title, t("save"), content, {
     busy: t("saving"),
     checks,
     fields: { "auth.email_exists": "email", "auth.email_blocked": "email", "auth.email_not_allowlisted": "email" },

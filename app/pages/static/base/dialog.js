@@ -2,7 +2,7 @@
 // Dialogs: the browser keeps the focus inside and returns it; Escape closes them.
 
 import { el } from "./dom.js";
-import { mark } from "./form.js";
+import { handle, mark } from "./form.js";
 import { t } from "./i18n.js";
 
 let number = 0;
@@ -33,6 +33,24 @@ export function openDialog(title, content, { focus, closed, isKept } = {}) {
   dialog.showModal();
   focus?.focus();
   return () => dialog.close();
+}
+
+/**
+ * Opens a dialog with a form in it, the focus in its first field; returns what closes it.
+ * @param {string} title
+ * @param {string} verb what the button says that sends it
+ * @param {import("./dom.js").Child[]} content
+ * @param {Omit<import("./form.js").Handling, "busy"> & { busy?: string, closed?: () => void }} how
+ */
+export function formDialog(title, verb, content, { busy = t("one_moment"), closed, ...handling }) {
+  const cancel = el("button", { type: "button", class: "secondary" }, t("cancel"));
+  const actions = el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: "primary" }, verb));
+  const form = el("form", { method: "post", novalidate: true }, ...content, actions);
+  const first = /** @type {HTMLElement | null} */ (form.querySelector("input, select"));
+  const close = openDialog(title, [form], { focus: first ?? cancel, closed });
+  cancel.addEventListener("click", close);
+  handle(form, { busy, ...handling });
+  return close;
 }
 
 /**
