@@ -126,6 +126,9 @@ def test_one_account_is_changed_control_by_control(page: Page, site: Site) -> No
         True,
     )
     sessions = section(page, "Sessions")
+    expect(sessions).to_contain_text("Signed in nowhere.")
+    site.post("/auth/login", {"identifier": "bob", "password": bob.password})
+    page.reload()
     expect(sessions.locator("tbody tr")).to_have_count(1)
     sessions.get_by_role("button", name="Sign out everywhere").click()
     page.get_by_role("dialog").get_by_role("button", name="Sign out everywhere").click()

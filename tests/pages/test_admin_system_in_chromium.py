@@ -11,7 +11,7 @@ from app.storage_policies.models import StoragePolicyGroup
 from tests.support.browser import Complaints, needs_chromium
 from tests.support.external import add_provider
 from tests.support.fake_provider import CLIENT_ID, CLIENT_SECRET, FakeProvider
-from tests.support.pages import SMALL, Site, answered, ask, barriers, open_as, told
+from tests.support.pages import SMALL, Site, answered, ask, barriers, is_drawn, open_as, told
 
 pytestmark = needs_chromium
 
@@ -267,5 +267,6 @@ def test_lists_longer_than_the_service_answers_at_once_end_nowhere(
     names = shown_on_every_page(page, page.locator("#content h2"))
     assert {f"Group {number}" for number in range(many)} < names
     page.goto(f"/admin/users/{site.ada.id}")
+    is_drawn(page)
     choices = page.get_by_label("Policy group").locator("option").all_inner_texts()
     assert names <= set(choices)

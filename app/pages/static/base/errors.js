@@ -32,11 +32,11 @@ export function keyOf(code, status) {
 }
 
 /**
- * Whether somebody who is signed in cannot know if a change was made.
+ * Whether somebody cannot know if a change was made; forms of the sign-in pages know better.
  * @param {Refusal} error
  */
 function isInDoubt({ isChange, status }) {
-  return isChange && [0, 502, 504].includes(status) && document.getElementById("sign-out") !== null;
+  return isChange && [0, 502, 504].includes(status) && navigator.onLine && document.querySelector(".console") !== null;
 }
 
 /** @param {number} seconds */

@@ -27,7 +27,8 @@ export function open(run) {
     try {
       await run(me);
     } finally {
-      byId("content").removeAttribute("aria-busy");
+      // A list that fills all of it is still on its way.
+      if (!document.querySelector("#content > .skeleton")) byId("content").removeAttribute("aria-busy");
     }
   });
 }
