@@ -70,7 +70,7 @@ class Worker(GeventWorker):
     def timeout_ctx(self) -> Iterator[None]:  # type: ignore[override]  # the stubs say None
         """Enter the context in which gunicorn waits for the next request of a connection."""
         connection = gevent.getcurrent()
-        # Whose next request is there already would otherwise go on at once, and let all others wait.
+        # Whose next request is there already would go on at once, and let all others wait.
         gevent.sleep(0)
         with gevent.Timeout(self.cfg.keepalive, False):  # type: ignore[arg-type]  # as gunicorn does
             self._waiting.add(connection)
