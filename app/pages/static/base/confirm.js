@@ -5,7 +5,7 @@ import { call, Refusal } from "./api.js";
 import { openDialog } from "./dialog.js";
 import { el, replace } from "./dom.js";
 import { explained } from "./errors.js";
-import { busy, handle } from "./form.js";
+import { act, busy, handle } from "./form.js";
 import { t } from "./i18n.js";
 import { say } from "./live.js";
 import { leaveFor } from "./page.js";
@@ -119,18 +119,12 @@ async function linkedProviders() {
  */
 function providerButton({ kind, key, display_name: name }, fail) {
   const button = el("button", { type: "button", class: "primary" }, t("confirm.elsewhere", { name }));
-  button.addEventListener("click", async () => {
-    if (button.getAttribute("aria-disabled")) return;
-    const finish = busy(button, t("confirm.busy"));
-    try {
-      const body = { intent: /** @type {const} */ ("confirm"), return_path: window.location.pathname + window.location.search };
-      const { authorization_url } = await call("post", "/auth/external-auth/{kind}/{provider}/start", { path: { kind, provider: key }, body });
-      await leaveFor(authorization_url);
-    } catch (error) {
-      finish();
-      fail(error);
-    }
-  });
+  const go = async () => {
+    const body = { intent: /** @type {const} */ ("confirm"), return_path: window.location.pathname + window.location.search };
+    const { authorization_url } = await call("post", "/auth/external-auth/{kind}/{provider}/start", { path: { kind, provider: key }, body });
+    await leaveFor(authorization_url);
+  };
+  button.addEventListener("click", () => act(button, t("confirm.busy"), go, { fail }));
   return button;
 }
 
