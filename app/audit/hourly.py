@@ -89,10 +89,9 @@ def _recorded(reader: Reader, since: datetime, until: datetime) -> list[tuple[st
 
 
 def _count(session: Session, hour: datetime) -> None:
-    rows = [
-        {"hour": hour, "action": kind, "n": n} for kind, n in _recorded(session, hour, hour + HOUR)
-    ]
-    counting = insert_into(session, AuditHour).values(rows)
-    again = {"n": counting.excluded.n}
-    keys = [AuditHour.hour, AuditHour.action]
-    session.execute(counting.on_conflict_do_update(index_elements=keys, set_=again))
+    # Whoever counted first is right: a cleanup may have deleted entries of the hour since. Sorted,
+    # since two that insert the same rows in different orders could block each other.
+    counted = sorted(_recorded(session, hour, hour + HOUR))
+    if counted:
+        rows = [{"hour": hour, "action": kind, "n": n} for kind, n in counted]
+        session.execute(insert_into(session, AuditHour).values(rows).on_conflict_do_nothing())

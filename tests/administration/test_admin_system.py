@@ -143,6 +143,26 @@ def test_hours_are_counted_once_whoever_counts_them(rt, clock):
     assert count(rt, AuditHour) == 0
 
 
+@pytest.mark.parametrize("left", [0, 1])
+def test_an_hour_is_counted_although_another_cleanup_deletes_its_entries(rt, monkeypatch, left):
+    enter(rt, rt.clock.now() - timedelta(days=2), *[Action.USER_LOGIN] * 3)
+    find = hourly.queries.find_first_time
+
+    def overtaken(*arguments):
+        monkeypatch.setattr(hourly.queries, "find_first_time", find)
+        found = find(*arguments)
+        hourly.count_finished_hours(rt)
+        with rt.transaction() as session:
+            kept = sa.select(AuditEntry.id).limit(left)
+            session.execute(sa.delete(AuditEntry).where(AuditEntry.id.not_in(kept)))
+        return found
+
+    monkeypatch.setattr(hourly.queries, "find_first_time", overtaken)
+    hourly.count_finished_hours(rt)
+    with rt.reading() as session:
+        assert session.scalar(sa.select(sa.func.sum(AuditHour.n))) == 3
+
+
 def test_a_log_that_is_off_is_told(boss, rt):
     configure(rt, audit_log_enabled=False)
     assert boss.get(OVERVIEW).ok()["is_audit_log_enabled"] is False

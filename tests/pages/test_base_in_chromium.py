@@ -112,7 +112,7 @@ def test_a_dangerous_action_is_asked_about_with_the_focus_on_cancel(page: Page, 
             page.keyboard.press("Escape")
         expect(dialog).to_have_count(0)
         expect(page.get_by_label("Username or e-mail")).to_be_focused()
-        assert page.evaluate("window.answer") is answer
+        page.wait_for_function("(answer) => window.answer === answer", arg=answer)
 
 
 def test_moments_and_sizes_are_written_as_the_language_does(page: Page, site: Site) -> None:
