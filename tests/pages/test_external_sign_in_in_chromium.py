@@ -64,6 +64,20 @@ def test_connecting_may_need_a_second_factor(page: Page, site: Site) -> None:
     expect(page.get_by_label("Code from your authenticator app")).to_be_focused()
 
 
+def test_pages_look_as_the_account_prefers_when_a_provider_leads_there(
+    page: Page, site: Site
+) -> None:
+    open_as(page, site.ada, "/settings/connections")
+    page.get_by_role("button", name="Connect Local login").click()
+    expect(page.get_by_text("The account is connected.")).to_be_visible()
+    site.change(site.ada, preferences='{"language": "de-AT", "theme_mode": "dark"}')
+    page.context.clear_cookies()
+    leave(page)
+    page.wait_for_url("**/settings/profile?here")
+    expect(page.locator("html[lang=de][data-theme=dark]")).to_be_attached()
+    expect(page.locator("#me")).to_contain_text("ada")
+
+
 def test_an_identity_that_is_new_here_gets_a_mail(page: Page, site: Site) -> None:
     leave(page)
     page.get_by_role("radio", name="I have no account").check()

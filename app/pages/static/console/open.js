@@ -20,6 +20,7 @@ export function open(run) {
   start(async () => {
     offerMenus();
     const me = await load(signedIn);
+    if (await looksOtherwise(me)) return window.location.reload();
     useZone(me.preferences?.display_time_zone);
     showWho(me);
     if (new URLSearchParams(window.location.search).has("external_auth")) (await import("./returned.js")).showReturn();
@@ -31,6 +32,16 @@ export function open(run) {
       if (!document.querySelector("#content > .skeleton")) byId("content").removeAttribute("aria-busy");
     }
   });
+}
+
+/**
+ * A provider leads here without the sign-in page, which would have taken over what the account prefers.
+ * @param {Me} me
+ */
+async function looksOtherwise(me) {
+  if (!window.sessionStorage.getItem("arriving")) return false;
+  window.sessionStorage.removeItem("arriving");
+  return (await import("../base/preferences.js")).adoptPreferences(me);
 }
 
 async function leave() {
