@@ -65,6 +65,7 @@ def test_settings_are_drafts_until_all_are_saved(
     expect(row).to_contain_text("changed")
     row.get_by_role("button", name="Back to default").click()
     page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("1 change is not saved")).to_be_hidden()
     expect(title).to_have_value("Gatehouse")
     assert setting(page, "branding_title") == "Gatehouse"
 
@@ -194,7 +195,7 @@ def test_policy_groups_are_ordered_assigned_and_deleted(
 ) -> None:
     open_as(page, site.ada, "/admin/policy-groups")
     default = page.get_by_role("region", name=re.compile("Default"))
-    expect(default).to_contain_text("1 accounts, 0 teams")
+    expect(default).to_contain_text("1 account, 0 teams")
     ask(page, "/admin/policies", {"name": "Second place"})
     page.reload()
     page.get_by_role("button", name="New group").click()
@@ -211,7 +212,7 @@ def test_policy_groups_are_ordered_assigned_and_deleted(
     is_usable(page)
     default.get_by_role("button", name="Move assignments").click()
     page.get_by_role("dialog").get_by_role("button", name="Move assignments").click()
-    expect(group).to_contain_text("1 accounts, 0 teams")
+    expect(group).to_contain_text("1 account, 0 teams")
     group.get_by_role("button", name="Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.get_by_role("alert").first).to_be_visible()

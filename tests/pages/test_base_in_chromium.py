@@ -124,7 +124,9 @@ def test_moments_and_sizes_are_written_as_the_language_does(page: Page, site: Si
             const iso = "2026-11-25T20:00:00Z";
             const yesterday = new Date(Date.now() - 86400000).toISOString();
             const sizes = [0, 1500, 2.5e9].map(size);
-            return [day(iso), moment(iso), ...sizes, count(1234567), ago(yesterday)];
+            const { t } = await window.module("i18n");
+            const waits = [1, 5000].map((seconds) => t("seconds", { count: seconds }));
+            return [day(iso), moment(iso), ...sizes, count(1234567), ago(yesterday), ...waits];
         }"""
     )
     assert [text.replace("\xa0", " ") for text in written] == [
@@ -135,6 +137,8 @@ def test_moments_and_sizes_are_written_as_the_language_does(page: Page, site: Si
         "2,5 GB",
         "1.234.567",
         "gestern",
+        "1 Sekunde",
+        "5.000 Sekunden",
     ]
 
 

@@ -80,9 +80,17 @@ function groupPanel(group, hasOthers) {
     name,
     { lead: description, actions: [...badges, edit] },
     ordered.length > 0 ? el("ol", { class: "policies" }, ...ordered.map((item) => el("li", {}, item.policy.name, el("span", { class: "hint" }, limits(item))))) : el("p", { class: "hint" }, t("groups.no_policies")),
-    el("p", { class: "hint" }, t("groups.assigned", { users: count(users), teams: count(teams) })),
+    el("p", { class: "hint" }, t("groups.assigned", inWords(users, teams))),
     el("div", { class: "form-actions" }, ...buttons),
   );
+}
+
+/**
+ * @param {number} users
+ * @param {number} teams
+ */
+function inWords(users, teams) {
+  return { users: t("groups.accounts", { count: users }), teams: t("groups.teams", { count: teams }) };
 }
 
 /** @param {{ min_file_size: number, max_file_size: number }} item */
@@ -159,7 +167,7 @@ async function askForTarget(source) {
       const moved = await orSignIn(call("post", "/admin/policy-groups/{id}/migrate-assignments", { path: { id: source.id }, body: { target_group_id: Number(id) } }));
       close();
       await show();
-      toast(t("groups.moved", { users: count(moved.affected_users), teams: count(moved.affected_teams) }));
+      toast(t("groups.moved", inWords(moved.affected_users, moved.affected_teams)));
     },
     taken() {
       close();

@@ -5,7 +5,7 @@ import { call } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
-import { count, moment } from "../base/format.js";
+import { moment } from "../base/format.js";
 import { act } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
@@ -119,6 +119,6 @@ async function rotateKeys(host) {
   const done = await asOwner(t("health.rotate_why"), () => orSignIn(call("post", "/admin/keys/rotate")));
   if (!done) return;
   if (done.unreadable > 0) showNotice(t("health.unreadable", { count: done.unreadable }));
-  toast(t("health.rotated", { count: count(done.resealed) }));
+  toast(t("health.rotated", { count: done.resealed }));
   await showKeys(host);
 }
