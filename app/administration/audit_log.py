@@ -20,7 +20,12 @@ from app.users.errors import UserNotFound
 from app.users.models import Account
 
 COUNTED = timedelta(days=30)
-MEMBER_IDS = ("added_user_id", "changed_user_id", "removed_user_id")
+# What happened to the member whom an entry of a team names so.
+MEMBER_CHANGES = {
+    "added_user_id": "team_member_add",
+    "changed_user_id": "team_member_update",
+    "removed_user_id": "team_member_remove",
+}
 
 Entry = dict[str, Any]
 
@@ -69,15 +74,17 @@ def with_actors(rt: Runtime, reader: Reader, entries: Iterable[Any]) -> list[Ent
 def with_members(reader: Reader, entries: list[Entry]) -> list[Entry]:
     """Add whom the entry of a team is about, and the roles; `details` are no text any more.
 
-    `member_id`, `member` (None without such an account), `role`, `previous_role` and `next_role`
-    are None where they do not apply.
+    `member_id`, `member` (None without such an account), `role`, `previous_role`, `next_role` and
+    `presentation`, which says what happened to the member, are None where they do not apply.
     """
     for entry in entries:
         details = entry["details"] = json.loads(entry["details"] or "null")
         about = details if isinstance(details, dict) else {}
-        entry["member_id"] = next((about[name] for name in MEMBER_IDS if name in about), None)
-        role = about.get("role") if entry["member_id"] else None
-        is_change = "changed_user_id" in about
+        named_by = next((name for name in MEMBER_CHANGES if name in about), None)
+        entry["member_id"] = about[named_by] if named_by else None
+        entry["presentation"] = named_by and {"summary": {"code": MEMBER_CHANGES[named_by]}}
+        role = about.get("role") if named_by else None
+        is_change = named_by == "changed_user_id"
         entry["role"] = None if is_change else role
         entry["previous_role"] = about.get("previous_role") if is_change else None
         entry["next_role"] = role if is_change else None

@@ -242,6 +242,21 @@ class AuditItem(Schema):
     created_at = Timestamp(required=True)
 
 
+class PresentationMessage(Schema):
+    """A message that pages have words for."""
+
+    code = fields.String(
+        required=True,
+        validate=validate.OneOf(("team_member_add", "team_member_update", "team_member_remove")),
+    )
+
+
+class AuditPresentation(Schema):
+    """How pages may put an entry into words."""
+
+    summary = fields.Nested(PresentationMessage, required=True)
+
+
 class TeamAuditItem(Schema):
     """An entry about a team; the roles of a new member, or of one whose role was changed."""
 
@@ -254,6 +269,7 @@ class TeamAuditItem(Schema):
     role = Word(TeamRole, allow_none=True)
     previous_role = Word(TeamRole, allow_none=True)
     next_role = Word(TeamRole, allow_none=True)
+    presentation = fields.Nested(AuditPresentation, required=True, allow_none=True)
 
 
 class AuditActionItem(Schema):

@@ -42,7 +42,13 @@ SHOWN_TO_VISITORS = (
     "auth_passkey_login_enabled",
     "auth_password_login_enabled",
 )
-SEND_TEST_MAIL = "send_test_email"
+# Of POST /admin/config/{target_key}/action, and where pages may put its button.
+SEND_TEST_MAIL = {
+    "action": "send_test_email",
+    "label_i18n_key": "mail_send_test_email",
+    "target_key": "mail",
+    "presentation": {"category": "mail", "subcategory": "config", "group": "test", "order": 10},
+}
 # To whom the stored SMTP password is sent, and how.
 _GET_SECRETS = {key.name for key in (keys.MAIL_SMTP_HOST, keys.MAIL_SMTP_PORT, keys.MAIL_SECURITY)}
 # Whose change asks for a recent confirmation, while the settings ask for any.

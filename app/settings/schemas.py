@@ -76,6 +76,24 @@ class SettingOptionData(Schema):
     group = fields.String(required=True)
 
 
+class SettingPlaceData(Schema):
+    """Where pages may put a button."""
+
+    category = fields.String(required=True)
+    subcategory = fields.String(required=True)
+    group = fields.String(required=True)
+    order = fields.Integer(required=True)
+
+
+class SettingActionData(Schema):
+    """What can be done with settings: an action of `POST /admin/config/{target_key}/action`."""
+
+    action = fields.String(required=True)
+    label_i18n_key = fields.String(required=True)
+    target_key = fields.String(required=True)
+    presentation = fields.Nested(SettingPlaceData, required=True)
+
+
 class SettingSchemaItem(Schema):
     """What a setting means and takes."""
 
@@ -88,7 +106,7 @@ class SettingSchemaItem(Schema):
     requires_restart = fields.Boolean(required=True)
     is_sensitive = fields.Boolean(required=True)
     options = fields.List(fields.Nested(SettingOptionData), required=True)
-    actions = fields.List(fields.String(), required=True)
+    actions = fields.List(fields.Nested(SettingActionData), required=True)
     invalidates = fields.List(fields.String(), required=True)
     default = fields.Raw(required=True, metadata=SHOWN_VALUE)
     minimum = fields.Integer(required=True, allow_none=True)

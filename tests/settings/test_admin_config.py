@@ -86,7 +86,9 @@ def test_the_schema_tells_programs_what_a_setting_takes(boss):
     assert told["public_site_url"]["item_kind"] == "origin"
     assert told["auth_local_email_blocklist"]["item_kind"] == "email_or_domain"
     assert told["branding_title"]["max_length"] == 120
-    assert told["mail_smtp_host"]["actions"] == ["send_test_email"]
+    [action] = told["mail_smtp_host"]["actions"]
+    assert (action["action"], action["target_key"]) == ("send_test_email", "mail")
+    assert action["presentation"]["category"] == "mail"
     assert told["branding_title"]["invalidates"] == ["frontend_config"]
     assert told["auth_password_login_enabled"]["category"] == "user.registration_and_login"
     [auto, *_] = told["auth_register_activation_enabled"]["options"]

@@ -263,11 +263,16 @@ def test_a_team_has_its_own_audit_log(boss, admin, rt, path, owner):
     assert added["actor"]["username"] == admin.username
     assert (added["member"]["id"], added["role"]) == (other.id, "member")
     assert (changed["previous_role"], changed["next_role"]) == ("member", "admin")
-    assert (renamed["member"], renamed["role"]) == (None, None)
+    assert (renamed["member"], renamed["role"], renamed["presentation"]) == (None, None, None)
+    boss.delete(f"{path}/members/{other.id}").ok()
+    removed = boss.get(f"{path}/audit-logs?limit=1").ok()["items"][0]
+    assert removed["member"]["id"] == other.id
+    told = [entry["presentation"]["summary"]["code"] for entry in (added, changed, removed)]
+    assert told == ["team_member_add", "team_member_update", "team_member_remove"]
     assert boss.get(f"{path}/audit-logs?action=admin_create_team").ok()["total"] == 1
     answer = boss.get(f"{path}/audit-logs/export?sort_order=asc")
     rows = list(csv.DictReader(io.StringIO(answer.body.decode(), newline="")))
-    assert [row["member_username"] for row in rows] == ["", other.username, other.username, ""]
+    assert [row["member_username"] for row in rows] == ["", *[other.username] * 2, "", other.username]
 
 
 def test_what_is_not_there_is_not_found(boss):
