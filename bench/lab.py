@@ -28,7 +28,7 @@ class Options:
     noise: float
     wait: float
     with_peers: bool
-    divisor: int = 1
+    divisor: int
 
     def count(self, usual: int) -> int:
         """Return how many of something to use: fewer with --quick."""

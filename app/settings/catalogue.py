@@ -42,9 +42,10 @@ SHOWN_TO_VISITORS = (
     "auth_passkey_login_enabled",
     "auth_password_login_enabled",
 )
+SEND_TEST_MAIL = "send_test_email"
 # Of POST /admin/config/{target_key}/action, and where pages may put its button.
-SEND_TEST_MAIL = {
-    "action": "send_test_email",
+TEST_MAIL = {
+    "action": SEND_TEST_MAIL,
     "label_i18n_key": "mail_send_test_email",
     "target_key": "mail",
     "presentation": {"category": "mail", "subcategory": "config", "group": "test", "order": 10},
@@ -92,7 +93,7 @@ def described(key: Key[Any]) -> dict[str, Any]:
         "requires_restart": False,
         "is_sensitive": key.is_sensitive,
         "options": options_of(key),
-        "actions": [SEND_TEST_MAIL] if key is keys.MAIL_SMTP_HOST else [],
+        "actions": [TEST_MAIL] if key is keys.MAIL_SMTP_HOST else [],
         "invalidates": ["frontend_config"] if key.name.startswith(SHOWN_TO_VISITORS) else [],
         "minimum": key.minimum,
         "maximum": key.maximum,

@@ -44,8 +44,11 @@ def _http_url(text: str) -> str:
 
 def _link(text: str) -> str:
     """Return an http(s) URL or an absolute path, so that no `javascript:` URL gets into a page."""
-    is_path = text.startswith("/") and not text.startswith(("//", "/\\"))
-    return text if is_path else _http_url(text)
+    if text.startswith("/") and not text.startswith(("//", "/\\")):
+        return text
+    if text and "://" not in text:
+        raise ValueError("must be an http or https address, or a path that begins with /")
+    return _http_url(text)
 
 
 def _mail_address(text: str) -> str:
@@ -215,7 +218,7 @@ AVATAR_MAX_UPLOAD_BYTES = number(
 
 BRANDING_TITLE = text(
     "branding_title",
-    "What the site is called: in mails, authenticator apps, passkeys and the frontend",
+    "What the site is called: in mails, authenticator apps, passkeys, pages and the frontend",
     PRODUCT_TITLE,
     max_length=120,
 )
@@ -224,18 +227,18 @@ BRANDING_DESCRIPTION = text(
 )
 BRANDING_FAVICON_URL = text(
     "branding_favicon_url",
-    "Address of the frontend's icon, or a path of this site",
+    "Address of the icon in browser tabs, or a path of this site",
     "/favicon.svg",
     check=_link,
 )
 BRANDING_WORDMARK_DARK_URL = text(
     "branding_wordmark_dark_url",
-    "Address or path of the frontend's wordmark for dark pages",
+    "Address of a logo for dark pages, or a path of this site",
     check=_link,
 )
 BRANDING_WORDMARK_LIGHT_URL = text(
     "branding_wordmark_light_url",
-    "Address or path of the frontend's wordmark for light pages",
+    "Address of a logo for light pages, or a path of this site",
     check=_link,
 )
 

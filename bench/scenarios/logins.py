@@ -47,11 +47,6 @@ def _job(lab: Lab, running: Running, **fields: Any) -> Job:
 def login(lab: Lab) -> Iterator[Row]:
     """Compare our logins with the hash alone and with the peers'."""
     service = lab.service
-    turns = {OURS: lambda: lab.measure(service, _job(lab, service))}
-    for name, (server, fields) in JOBS["login"].items():
-        if running := lab.peer(server):
-            job = _job(lab, running, **fields(running, SATURATING_CLIENTS))
-            turns[name] = partial(lab.measure, running, job)
     pure: list[float] = []
 
     def ours() -> Run:
@@ -59,7 +54,12 @@ def login(lab: Lab) -> Iterator[Row]:
         pure.append(pure_rate(lab.options.duration))
         return lab.measure(service, _job(lab, service))
 
-    runs = lab.in_turn(turns | {OURS: ours})
+    turns = {OURS: ours}
+    for name, (server, fields) in JOBS["login"].items():
+        if running := lab.peer(server):
+            job = _job(lab, running, **fields(running, SATURATING_CLIENTS))
+            turns[name] = partial(lab.measure, running, job)
+    runs = lab.in_turn(turns)
     named = {"pure Argon2id": pure} | {
         name: [run.rate for run in each] for name, each in runs.items() if name != OURS
     }

@@ -71,15 +71,11 @@ def _beside_peers(
             turns[name] = partial(peer, running, fields)
     runs = lab.in_turn(turns)
     figures = rates(runs)
-    if len(runs) > 1:
-        best = [max(rates_) for rates_ in zip(*_rates_of_peers(runs), strict=True)]
+    if theirs := [[run.rate for run in each] for name, each in runs.items() if name != OURS]:
+        best = [max(rates_) for rates_ in zip(*theirs, strict=True)]
         times = ratio([run.rate for run in runs[OURS]], best)
         figures.append(Figure("times the best peer", times, at_least=LEAST_OF_BEST_PEER))
     yield Row(work, lab.database, figures, [run for each in runs.values() for run in each])
-
-
-def _rates_of_peers(runs: dict[str, list[Run]]) -> list[list[float]]:
-    return [[run.rate for run in each] for name, each in runs.items() if name != OURS]
 
 
 me = partial(_beside_peers, work="me", ours=_our_me)

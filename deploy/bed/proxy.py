@@ -29,16 +29,11 @@ def find_nginx() -> str:
 
 
 class Proxy:
-    """One nginx in front of local instances; serves https on `port` and http on `plain_port`.
+    """One nginx in front of local instances; serves https on `port` and http on `plain_port`."""
 
-    Without `tls`, for benchmarks, `port` serves the https site as plain HTTP.
-    """
-
-    def __init__(
-        self, folder: Path, upstreams: Sequence[int], avatars: Path, *, tls: bool = True
-    ) -> None:
+    def __init__(self, folder: Path, upstreams: Sequence[int], avatars: Path) -> None:
         self._program = find_nginx()
-        self.folder, self._tls = folder, tls
+        self.folder = folder
         self.port, self.plain_port = free_port(), free_port()
         self.access_log, self.error_log = folder / "access.log", folder / "error.log"
         folder.mkdir()
@@ -61,7 +56,7 @@ class Proxy:
             "http": "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds),
             "log": f"access_log {self.access_log} gatehouse; error_log {self.error_log} crit;",
             "listen-http": f"listen 127.0.0.1:{self.plain_port};",
-            "listen-https": f"listen 127.0.0.1:{self.port}{ssl_options if self._tls else ''};",
+            "listen-https": f"listen 127.0.0.1:{self.port}{ssl_options};",
             "instances": " ".join(f"server 127.0.0.1:{p} max_fails=0;" for p in upstreams),
             "avatars": f"alias {avatars}/;",
             "acme": f"root {folder}/acme;",
@@ -97,11 +92,6 @@ class Proxy:
         except OSError:
             return False
         return True
-
-    @property
-    def pid(self) -> int:
-        """The process id of the nginx master."""
-        return self._process.pid
 
     def stop(self) -> None:
         """Stop it without waiting for its clients."""

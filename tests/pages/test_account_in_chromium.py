@@ -164,7 +164,7 @@ def test_two_steps_are_set_up_and_turned_off(
     open_as(page, site.ada, "/settings/security")
     steps = section(page, "Two-step sign-in")
     steps.get_by_role("button", name="Set up").click()
-    dialog = page.get_by_role("dialog", name="Set up")
+    dialog = page.get_by_role("dialog", name="Two-step sign-in")
     expect(dialog.get_by_role("img", name="QR code")).to_have_js_property("complete", True)
     assert dialog.get_by_role("img").evaluate("(one) => one.naturalWidth") > 0
     secret = dialog.locator("code").inner_text().replace(" ", "")
@@ -186,7 +186,7 @@ def test_two_steps_are_set_up_and_turned_off(
         codes.get_by_role("link", name="Download").click()
     assert all(one in download.value.path().read_text() for one in shown)
     assert barriers(page) == []
-    codes.get_by_role("button", name="I have saved it").click()
+    codes.get_by_role("button", name="I have kept a copy").click()
     expect(steps).to_contain_text("Recovery codes left10")
     steps.get_by_role("button", name="New recovery codes").click()
     page.get_by_role("dialog").get_by_label("Code").fill(shown[0])
@@ -194,7 +194,7 @@ def test_two_steps_are_set_up_and_turned_off(
     expect(codes).to_be_visible()
     fresh = codes.locator("code").all_inner_texts()
     assert set(fresh) & set(shown) == set()
-    codes.get_by_role("button", name="I have saved it").click()
+    codes.get_by_role("button", name="I have kept a copy").click()
     steps.get_by_role("button", name="Turn off").click()
     page.get_by_role("dialog").get_by_label("Code").fill(fresh[0])
     page.keyboard.press("Enter")

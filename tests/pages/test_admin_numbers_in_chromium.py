@@ -119,5 +119,6 @@ def test_administration_is_for_administrators(page: Page, site: Site) -> None:
     bob = site.add("bob")
     open_as(page, bob, "/admin/overview")
     expect(page.get_by_text("Only administrators may do this.")).to_be_visible()
+    expect(page.get_by_role("link", name="Users")).to_have_count(0)
     page.locator("#account-menu summary").click()
     expect(page.get_by_role("link", name="Administration")).to_be_hidden()

@@ -93,7 +93,7 @@ def test_an_account_is_made_and_its_password_shown_once(
     dialog.get_by_role("button", name="Create account").click()
     secret = page.get_by_role("dialog", name="Password")
     password = secret.locator("code").inner_text()
-    secret.get_by_role("button", name="I have saved it").click()
+    secret.get_by_role("button", name="I have kept a copy").click()
     page.wait_for_url(re.compile(r"/admin/users/\d+$"))
     expect(page.get_by_role("heading", name="bob", level=1)).to_be_visible()
     assert site.post("/auth/login", {"identifier": "bob", "password": password})["status"] == (
@@ -195,7 +195,7 @@ def test_people_are_invited_and_invitations_withdrawn(
     page.keyboard.press("Enter")
     link = page.get_by_role("dialog", name="Link of the invitation")
     assert "/invite/" in link.locator("code").inner_text()
-    link.get_by_role("button", name="I have saved it").click()
+    link.get_by_role("button", name="I have kept a copy").click()
     rows = page.locator("tbody tr")
     expect(rows).to_contain_text("waiting")
     is_usable(page)
@@ -238,6 +238,9 @@ def test_a_team_lives_and_ends(page: Page, site: Site, complaints: Complaints) -
     expect(page.locator("#lead")).to_have_text("Draws")
     page.get_by_role("button", name="Archive team").click()
     page.get_by_role("dialog").get_by_role("button", name="Archive team").click()
+    events = section(page, "What happened")
+    expect(events).to_contain_text("Role changed")
+    expect(events).to_contain_text("Member added")
     page.get_by_role("button", name="Restore team").click()
     expect(section(page, "Settings").get_by_label("Storage limit")).to_have_value("3")
 

@@ -272,7 +272,12 @@ def test_a_team_has_its_own_audit_log(boss, admin, rt, path, owner):
     assert boss.get(f"{path}/audit-logs?action=admin_create_team").ok()["total"] == 1
     answer = boss.get(f"{path}/audit-logs/export?sort_order=asc")
     rows = list(csv.DictReader(io.StringIO(answer.body.decode(), newline="")))
-    assert [row["member_username"] for row in rows] == ["", *[other.username] * 2, "", other.username]
+    assert [row["member_username"] for row in rows] == [
+        "",
+        *[other.username] * 2,
+        "",
+        other.username,
+    ]
 
 
 def test_what_is_not_there_is_not_found(boss):

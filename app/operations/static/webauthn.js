@@ -1,10 +1,9 @@
-// Passkeys in the browser: the service's options go in as JSON, the credential comes out as JSON.
-//
-// A browser runs one such request at a time, so a new one ends the one before it; a request for
-// autofill may have waited for minutes.
+// Passkeys as the built-in pages make and use them; of a failure, this page tells all that is known.
 
+import * as browser from "./base/webauthn.js";
 import { Stopped, Unfinished } from "./unfinished.js";
-import { creationOptions, credentialJson, requestOptions } from "./base/webauthn_json.js";
+
+export { stop } from "./base/webauthn.js";
 
 // The service forgets a challenge after its time-out; autofill asks for a new one before that.
 const FRESH_PART = 0.9;
@@ -16,8 +15,6 @@ const REASONS = {
     "The browser gave no passkey: you cancelled, it took too long, or no authenticator here can do it and verify who you are.",
   NotSupportedError: "This browser or authenticator cannot do what the service asks for.",
 };
-
-let current = null;
 
 // What keeps passkeys from working on this page at all, or "".
 export function obstacle() {
@@ -45,41 +42,26 @@ export async function offersAutofill() {
   return (await window.PublicKeyCredential?.isConditionalMediationAvailable?.()) === true;
 }
 
-// Ends the request that waits, if one does.
-export function stop() {
-  current?.abort();
-  current = null;
-}
-
 // Makes a passkey; `answer` is what register/start sent. Throws Unfinished.
-export async function createPasskey({ public_key: { publicKey } }) {
-  const ask = (signal) =>
-    navigator.credentials.create({ publicKey: creationOptions(publicKey), signal });
-  return ceremony(ask, publicKey.rp.id);
+export function createPasskey({ public_key: { publicKey } }) {
+  return explained(browser.createPasskey(publicKey), publicKey.rp.id);
 }
 
 // Uses a passkey; `answer` is what login/start sent. Throws Unfinished.
-export async function usePasskey({ public_key: { publicKey } }) {
-  const ask = (signal) =>
-    navigator.credentials.get({ publicKey: requestOptions(publicKey), signal });
-  return ceremony(ask, publicKey.rpId);
+export function usePasskey({ public_key: { publicKey } }) {
+  return explained(browser.usePasskey(publicKey), publicKey.rpId);
 }
 
 // Waits until a passkey is picked among a field's suggestions; null when the challenge is about to
 // become too old, since the browser itself sets no time limit here. Throws Unfinished.
 export async function suggestedPasskey({ public_key: { publicKey, mediation } }) {
   let isStale = false;
-  let timer;
-  const ask = (signal) => {
-    const own = current;
-    timer = setTimeout(() => {
-      isStale = true;
-      own.abort();
-    }, publicKey.timeout * FRESH_PART);
-    return navigator.credentials.get({ publicKey: requestOptions(publicKey), mediation, signal });
-  };
+  const timer = setTimeout(() => {
+    isStale = true;
+    browser.stop();
+  }, publicKey.timeout * FRESH_PART);
   try {
-    return await ceremony(ask, publicKey.rpId);
+    return await explained(browser.usePasskey(publicKey, mediation), publicKey.rpId);
   } catch (error) {
     if (isStale) return null;
     throw error;
@@ -88,16 +70,12 @@ export async function suggestedPasskey({ public_key: { publicKey, mediation } })
   }
 }
 
-async function ceremony(ask, rpId) {
-  stop();
-  const own = (current = new AbortController());
+async function explained(ceremony, rpId) {
   try {
-    return credentialJson(await ask(own.signal));
-  } catch (error) {
-    if (own.signal.aborted) throw new Stopped("Stopped.");
-    throw new Unfinished(reason(error, rpId), { cause: error });
-  } finally {
-    if (current === own) current = null;
+    return await ceremony;
+  } catch ({ cause }) {
+    if (cause.name === "AbortError") throw new Stopped("Stopped.");
+    throw new Unfinished(reason(cause, rpId), { cause });
   }
 }
 

@@ -4,7 +4,7 @@
 import { openDialog } from "../base/dialog.js";
 import { el } from "../base/dom.js";
 import { t } from "../base/i18n.js";
-import { say } from "../base/live.js";
+import { say } from "../base/page.js";
 import { button } from "../console/fields.js";
 
 const VIEW = 320;

@@ -7,9 +7,8 @@ import { formDialog } from "../base/dialog.js";
 import { el, replace } from "../base/dom.js";
 import { ago, day } from "../base/format.js";
 import { t } from "../base/i18n.js";
-import { say } from "../base/live.js";
 import { orSignIn } from "../base/session.js";
-import { actButton, button, field, textInput } from "../console/fields.js";
+import { actButton, button, copyButton, field, textInput } from "../console/fields.js";
 import { badge, facts, panel } from "../console/panel.js";
 import { showOnce } from "../console/secret.js";
 import { toast } from "../console/toast.js";
@@ -63,7 +62,7 @@ async function setUp(host) {
   if (!flow) return;
   const picture = await callForFile("post", "/docs/qr-code", { body: { otpauth_uri: flow.otpauth_uri } });
   const url = URL.createObjectURL(picture);
-  const close = formDialog(t("two_step.set_up"), t("two_step.turn_on"), [
+  const close = formDialog(t("two_step.title"), t("two_step.turn_on"), [
     el("ol", { class: "set-up" }, el("li", {}, t("two_step.install")), el("li", {}, t("two_step.scan"))),
     el("img", { class: "qr", src: url, alt: t("two_step.qr"), width: 192, height: 192 }),
     keyLine(flow.secret),
@@ -84,14 +83,8 @@ async function setUp(host) {
 
 /** @param {string} secret in groups of four, which are easier to type */
 function keyLine(secret) {
-  const copy = button(t("copy"), { class: "secondary small" });
-  copy.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(secret);
-    copy.textContent = t("copied");
-    say(t("copied"));
-  });
   const groups = secret.match(/.{1,4}/g)?.join(" ") ?? secret;
-  return el("div", { class: "key-line" }, el("p", { class: "hint" }, t("two_step.by_hand")), el("code", {}, groups), "clipboard" in navigator && copy);
+  return el("div", { class: "key-line" }, el("p", { class: "hint" }, t("two_step.by_hand")), el("code", {}, groups), copyButton(secret, { class: "secondary small" }));
 }
 
 /**

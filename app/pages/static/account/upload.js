@@ -5,7 +5,7 @@ import { call, Refusal } from "../base/api.js";
 import { csrfToken } from "../base/cookies.js";
 import { el, replace } from "../base/dom.js";
 import { t } from "../base/i18n.js";
-import { say } from "../base/live.js";
+import { say } from "../base/page.js";
 import { orSignIn } from "../base/session.js";
 import { button } from "../console/fields.js";
 

@@ -6,27 +6,40 @@ import { formDialog } from "../base/dialog.js";
 import { el, replace } from "../base/dom.js";
 import { t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
-import { say } from "../base/live.js";
+import { say } from "../base/page.js";
+import { showProblemIn } from "../base/problem.js";
 import { orSignIn } from "../base/session.js";
 import { button, field, select, textInput } from "../console/fields.js";
+import { carryOver, isOutdated } from "./meanwhile.js";
 
 /** @typedef {import("./groups.js").Group} Group */
 /** @typedef {import("./groups.js").Policies} Policies */
 /** @typedef {{ policy_id: number, min_file_size: number, max_file_size: number }} Item */
+/**
+ * What is filled in and not saved, the items that were there, and why it is not.
+ * @typedef {{ form: HTMLFormElement, items: Item[], before: Item[], refusal: unknown }} Draft
+ */
 
 const MEGABYTE = 1e6;
 
 /**
  * @param {Group | null} group null for a new one
  * @param {Policies} policies
- * @param {() => Promise<void>} done
+ * @param {object} how
+ * @param {() => Promise<void>} how.done
+ * @param {(draft: Draft, ready: () => void) => Promise<void>} how.again asks anew, with the group as it is now
+ * @param {() => Promise<void>} how.outdated shows the groups as they are now
+ * @param {Draft} [how.draft]
  */
-export function askForGroup(group, policies, done) {
-  /** @type {Item[]} */
-  const items = [...(group?.items ?? [])].sort((one, other) => one.priority - other.priority);
+export function askForGroup(group, policies, { done, again, outdated, draft }) {
+  const before = itemsOf(group);
+  const isChanged = draft && !isSame(draft.items, draft.before);
+  const isClash = isChanged && !isSame(before, draft.before) && !isSame(before, draft.items);
+  const items = isChanged ? draft.items : itemsOf(group);
+  let isStale = false;
   const name = textInput("name", { id: "group-name", value: group?.name ?? "", required: true, maxlength: 128 });
   const lines = el("ol", { class: "policies" });
-  const adder = select("policy", [], { id: "group-policy" });
+  const adder = select("", [], { id: "group-policy" });
   const draw = () => {
     replace(lines, ...items.map((_, index) => itemLine(items, index, policies, draw)));
     // A policy can be in a group once.
@@ -49,17 +62,61 @@ export function askForGroup(group, policies, done) {
     el("h3", {}, t("group_form.policies")),
     el("p", { class: "hint" }, t("group_form.hint")),
     lines,
+    isClash && el("p", { class: "field-error" }, t("group_form.theirs", { policies: before.map((item) => nameOf(item, policies)).join(", ") || t("settings.empty") })),
     adding,
   ], {
     busy: t("saving"),
     async submit({ name: wanted = "", description = "" }) {
       const body = { name: wanted.trim(), description: description.trim(), items: items.map((item, index) => ({ policy_id: item.policy_id, priority: index + 1, min_file_size: item.min_file_size, max_file_size: item.max_file_size })) };
-      if (group) await orSignIn(call("patch", "/admin/policy-groups/{id}", { path: { id: group.id }, body: { ...body, expected_updated_at: group.updated_at } }));
-      else await orSignIn(call("post", "/admin/policy-groups", { body }));
+      try {
+        if (group) await orSignIn(call("patch", "/admin/policy-groups/{id}", { path: { id: group.id }, body: { ...body, expected_updated_at: group.updated_at } }));
+        else await orSignIn(call("post", "/admin/policy-groups", { body }));
+      } catch (refusal) {
+        if (!group || !isOutdated(refusal)) throw refusal;
+        return again({ form: formOf(name), items, before, refusal }, close);
+      }
       close();
       await done();
     },
+    taken({ code }) {
+      isStale ||= code === "not_found";
+      return false;
+    },
+    closed: () => (isStale || draft) && outdated(),
   });
+  if (!draft) return;
+  carryOver(draft.form, formOf(name));
+  showProblemIn(/** @type {Element} */ (name.closest("dialog")), draft.refusal, { conflict: "meanwhile.kept" });
+}
+
+/** @param {HTMLInputElement} control */
+function formOf(control) {
+  return /** @type {HTMLFormElement} */ (control.form);
+}
+
+/**
+ * @param {Group | null} group
+ * @returns {Item[]} copies, in their order
+ */
+function itemsOf(group) {
+  return [...(group?.items ?? [])].sort((one, other) => one.priority - other.priority).map((item) => ({ ...item }));
+}
+
+/**
+ * @param {Item[]} some
+ * @param {Item[]} others
+ */
+function isSame(some, others) {
+  const [one, other] = [some, others].map((items) => JSON.stringify(items.map((item) => [item.policy_id, item.min_file_size, item.max_file_size])));
+  return one === other;
+}
+
+/**
+ * @param {Item} item
+ * @param {Policies} policies
+ */
+function nameOf(item, policies) {
+  return policies.find((one) => one.id === item.policy_id)?.name ?? String(item.policy_id);
 }
 
 /**
@@ -70,7 +127,7 @@ export function askForGroup(group, policies, done) {
  */
 function itemLine(items, index, policies, draw) {
   const item = /** @type {Item} */ (items[index]);
-  const name = policies.find((one) => one.id === item.policy_id)?.name ?? String(item.policy_id);
+  const name = nameOf(item, policies);
   const move = (/** @type {number} */ by) => {
     items.splice(index, 1);
     items.splice(index + by, 0, item);

@@ -1,12 +1,11 @@
 // @ts-check
 // Policy groups: which storage policies apply, in which order, to whom.
 
-import { call, Refusal } from "../base/api.js";
+import { call } from "../base/api.js";
 import { confirmed, formDialog } from "../base/dialog.js";
 import { byId, el } from "../base/dom.js";
 import { count, size } from "../base/format.js";
 import { t } from "../base/i18n.js";
-import { showNotice, showProblem } from "../base/problem.js";
 import { orSignIn } from "../base/session.js";
 import { actButton, field, select } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
@@ -15,6 +14,7 @@ import { badge, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
 import { askForGroup } from "./group_form.js";
 import { all } from "./lookups.js";
+import { failedMeanwhile } from "./meanwhile.js";
 
 /** @typedef {import("../../types").Data<"get", "/admin/policy-groups/{id}">} Group */
 /** @typedef {import("../../types").Data<"get", "/admin/policies">["items"]} Policies */
@@ -47,10 +47,17 @@ function groupOf(id, signal) {
   return call("get", "/admin/policy-groups/{id}", { path: { id }, signal });
 }
 
-/** @param {Group | null} group null for a new one */
-async function askFor(group) {
+/**
+ * @param {Group | null} group null for a new one
+ * @param {import("./group_form.js").Draft} [draft] what is filled in and not saved
+ * @param {() => void} [ready] called before the dialog opens
+ */
+async function askFor(group, draft, ready = () => undefined) {
   const policies = await orSignIn(all((query) => call("get", "/admin/policies", { query })));
-  askForGroup(group, policies, changed);
+  /** @type {Parameters<typeof askForGroup>[2]["again"]} */
+  const again = async (unsaved, close) => askFor(group && (await orSignIn(groupOf(group.id))), unsaved, close);
+  ready();
+  askForGroup(group, policies, { done: changed, again, outdated: show, draft });
 }
 
 async function changed() {
@@ -134,15 +141,9 @@ function deleteButton(path, name) {
   }, { fail: failed });
 }
 
-/**
- * What somebody else has changed meanwhile is shown.
- * @param {unknown} error
- */
-async function failed(error) {
-  showProblem(error);
-  if (!(error instanceof Refusal) || !["conflict", "not_found"].includes(error.code)) return;
-  await show();
-  if (error.code === "not_found") showNotice(t("list.gone"));
+/** @param {unknown} error */
+function failed(error) {
+  return failedMeanwhile(error, show);
 }
 
 /** @param {Group} source */
@@ -169,9 +170,10 @@ async function askForTarget(source) {
       await show();
       toast(t("groups.moved", inWords(moved.affected_users, moved.affected_teams)));
     },
-    taken() {
+    taken(refusal) {
       close();
-      return false;
+      failed(refusal);
+      return true;
     },
   });
 }

@@ -8,15 +8,16 @@ import { byId, el, replace } from "../base/dom.js";
 import { handle, warnOfLoss } from "../base/form.js";
 import { english, t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
-import { say } from "../base/live.js";
-import { leaveFor, setTitle } from "../base/page.js";
+import { leaveFor, say, setTitle } from "../base/page.js";
+import { showNotice } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
-import { actButton, button } from "../console/fields.js";
+import { actButton, button, copyButton } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { empty, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
 import { all } from "./lookups.js";
+import { carryOver, isOutdated } from "./meanwhile.js";
 import { valuesOf, fieldsOf } from "./provider_fields.js";
 
 /** @typedef {import("../../types").Data<"get", "/admin/external-auth/provider-kinds">[number]} Kind */
@@ -48,8 +49,9 @@ function chooseKind(kinds) {
 /**
  * @param {Kind} kind
  * @param {Provider | null} provider null for a new one
+ * @param {HTMLFormElement} [draft] what is filled in and not saved
  */
-function show(kind, provider) {
+function show(kind, provider, draft) {
   const name = provider?.display_name ?? t(`kind.${kind.kind}`);
   byId("title").textContent = name;
   setTitle(name);
@@ -58,15 +60,22 @@ function show(kind, provider) {
   const test = actButton(t("provider.test"), {}, async () => showTest(result, await tried(kind, provider, form)), { busy: t("provider.testing") });
   form.append(result, el("div", { class: "form-actions" }, el("button", { type: "submit", class: "primary" }, provider ? t("save") : t("provider.create")), test));
   warnOfLoss(form);
+  if (draft) carryOver(draft, form);
   handle(form, {
     busy: t("saving"),
     fields: { conflict: "key" },
     async submit() {
-      const saved = await asOwner(t("provider.why"), () => orSignIn(save(kind, provider, form)));
-      if (!saved) return;
-      toast(t("saved"));
-      show(kind, saved);
-      if (!provider) window.history.replaceState(null, "", `/admin/external-auth/${encodeURIComponent(saved.key)}`);
+      try {
+        const saved = await asOwner(t("provider.why"), () => orSignIn(save(kind, provider, form)));
+        if (!saved) return;
+        toast(t("saved"));
+        show(kind, saved);
+        if (!provider) window.history.replaceState(null, "", `/admin/external-auth/${encodeURIComponent(saved.key)}`);
+      } catch (error) {
+        if (!provider || !isOutdated(error)) throw error;
+        show(kind, await orSignIn(call("get", "/admin/external-auth/providers/{id}", { path: { id: provider.id } })), form);
+        showNotice(t("meanwhile.kept"), { kind: "warn" });
+      }
     },
   });
   replace(byId("content"), provider && redirectPanel(provider), panel("settings", t("provider.settings"), {}, form), provider && deletionPanel(provider));
@@ -116,13 +125,7 @@ function showTest(host, { checks }) {
 /** @param {Provider} provider */
 function redirectPanel({ redirect_uri: url }) {
   if (!url) return el("div", { class: "note warn" }, el("p", {}, t("provider.no_redirect"), " ", el("a", { href: "/admin/settings/site" }, t("settings.title"))));
-  const copy = button(t("copy"), { class: "secondary small" });
-  copy.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(url);
-    copy.textContent = t("copied");
-    say(t("copied"));
-  });
-  return panel("redirect", t("provider.redirect"), { lead: t("provider.redirect_text") }, el("p", { class: "line" }, el("code", {}, url), "clipboard" in navigator && copy));
+  return panel("redirect", t("provider.redirect"), { lead: t("provider.redirect_text") }, el("p", { class: "line" }, el("code", {}, url), copyButton(url, { class: "secondary small" })));
 }
 
 /** @param {Provider} provider */

@@ -117,7 +117,7 @@ function line({ key, value_type: type, is_sensitive: isSecret, minimum, maximum,
   const secret = isSecret ? { type: "password", autocomplete: "off", placeholder: isSet ? t("settings.secret_kept") : "" } : {};
   const input = textInput(key, { id: key, value: isSecret ? "" : value, maxlength: most, ...number, ...secret });
   input.addEventListener("input", () => set(input.value));
-  return el("div", { class: "side-by-side field" }, input, unit && el("span", { class: "hint" }, t(`unit.${unit}`)));
+  return el("div", { class: "field" }, el("div", { class: "side-by-side" }, input, unit && el("span", { class: "hint" }, t(`unit.${unit}`))));
 }
 
 /**

@@ -164,13 +164,17 @@ async function saveAll() {
   const unset = sent.filter(([, value]) => value === null).map(([key]) => key);
   const body = /** @type {any} */ ({ values, unset });
   const { problems } = await orSignIn(call("post", "/admin/config/validate", { body }));
-  if (showProblems(problems)) return;
+  if (problems.length > 0) {
+    settings = await orSignIn(readAll()); // what somebody else has changed meanwhile may be why
+    show();
+    return showProblems(problems);
+  }
   const done = await asOwner(t("settings.why"), () => orSignIn(patched(body)));
   if (!done) return;
   for (const [key, value] of sent) if (drafts.get(key) === value) drafts.delete(key);
   settings = await orSignIn(readAll());
   show();
-  toast(t("saved"));
+  toast(t(sent.some(([key]) => /^(branding|pages)_/.test(key)) ? "settings.saved_look" : "saved"));
   byId("title").focus();
   if (done.also_changed.length > 0) showNotice(t("settings.also_changed", { names: done.also_changed.join(", ") }), { kind: "warn" });
 }
@@ -191,12 +195,12 @@ async function patched(body) {
 }
 
 /**
- * Marks what is wrong; returns whether something is.
+ * Marks what is wrong.
  * @param {{ key: string, problem: string }[]} problems
  */
 function showProblems(problems) {
   const [first] = problems;
-  if (!first) return false;
+  if (!first) return;
   const category = settings.find((one) => one.key === first.key)?.category;
   if (!document.getElementById(first.key) && category) {
     window.history.pushState(null, "", `/admin/settings/${category}`);
@@ -209,5 +213,4 @@ function showProblems(problems) {
   }
   document.getElementById(first.key)?.focus();
   if (!document.getElementById(first.key)) showProblem(new Refusal({ status: 400, code: "bad_request", msg: `${first.key}: ${first.problem}`, isChange: true }));
-  return true;
 }

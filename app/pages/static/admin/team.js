@@ -18,12 +18,15 @@ import { open } from "../console/open.js";
 import { badge, empty, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
 import { groupChoices, idOfAddress } from "./lookups.js";
+import { carryOver, failedMeanwhile, isOutdated } from "./meanwhile.js";
 import { quotaField } from "./quota.js";
 import { membersPanel } from "./team_members.js";
 
 /** @typedef {import("../../types").Data<"get", "/admin/teams/{id}">} Team */
 
 const path = { id: idOfAddress() };
+/** What is filled in, also while the team is archived. @type {HTMLFormElement | null} */
+let form = null;
 
 open(async () => {
   try {
@@ -47,18 +50,20 @@ function show(team, groups) {
   replace(byId("page-actions"), isArchived && badge(t("teams.archived"), "warn"));
   const host = el("div");
   const again = (/** @type {Team} */ now) => show(now, groups);
-  replace(host, settingsPanel(team, groups, again));
-  replace(byId("content"), isArchived ? restorePanel(team, again) : host, membersPanel(path, isArchived), eventsPanel(), isArchived ? null : archivePanel(again));
+  const reload = async () => again(await orSignIn(call("get", "/admin/teams/{id}", { path })));
+  replace(host, settingsPanel(team, groups, again, reload));
+  replace(byId("content"), isArchived ? restorePanel(team, again, reload) : host, membersPanel(path, isArchived, reload), eventsPanel(), isArchived ? null : archivePanel(again));
 }
 
 /**
  * @param {Team} team
  * @param {[string, string][]} groups
  * @param {(team: Team) => void} changed
+ * @param {() => Promise<void>} reload
  */
-function settingsPanel(team, groups, changed) {
+function settingsPanel(team, groups, changed, reload) {
   const quota = quotaField(team.storage_quota);
-  const form = el(
+  const drawn = el(
     "form",
     { method: "post", novalidate: true },
     field(t("teams.name"), textInput("name", { value: team.name, required: true, maxlength: 128 })),
@@ -68,25 +73,27 @@ function settingsPanel(team, groups, changed) {
     el("p", { class: "hint" }, t("profile.storage_used_now", { used: size(team.storage_used) })),
     submitLine(t("save")),
   );
-  handle(form, {
+  if (form) carryOver(form, drawn);
+  form = drawn;
+  handle(drawn, {
     busy: t("saving"),
     async submit({ name = "", description = "", policy_group_id: group }) {
       const bytes = quota.bytes();
       if (bytes === null) return mark(quota.input, t("quota.invalid"));
       const body = { name: name.trim(), description: description.trim(), storage_quota: bytes, expected_updated_at: team.updated_at, ...(group ? { policy_group_id: Number(group) } : {}) };
-      changed(await orSignIn(call("patch", "/admin/teams/{id}", { path, body })));
-      toast(t("saved"));
-    },
-    taken(refusal) {
-      if (refusal.code !== "conflict") return false;
-      orSignIn(call("get", "/admin/teams/{id}", { path })).then((now) => {
-        changed(now);
-        showNotice(t("team.changed_meanwhile"), { kind: "warn" });
-      }, () => undefined);
-      return true;
+      try {
+        const saved = await orSignIn(call("patch", "/admin/teams/{id}", { path, body }));
+        form = null;
+        changed(saved);
+        toast(t("saved"));
+      } catch (error) {
+        if (!isOutdated(error)) throw error;
+        await reload();
+        showNotice(t("meanwhile.kept"), { kind: "warn" });
+      }
     },
   });
-  return panel("team", t("team.settings"), {}, form);
+  return panel("team", t("team.settings"), {}, drawn);
 }
 
 function eventsPanel() {
@@ -96,7 +103,7 @@ function eventsPanel() {
     isAside: true,
     label: t("team.events"),
     columns: [
-      { label: t("audit.action"), cell: (entry) => actionText(entry.action) },
+      { label: t("audit.action"), cell: ({ action, presentation }) => (presentation ? t(`team_event.${presentation.summary.code}`) : actionText(action)) },
       { label: t("team.member"), cell: ({ member, previous_role: before, next_role: after, role }) => [member && el("span", {}, member.username), (after ?? role) && el("span", { class: "hint" }, before ? `${t(`team_role.${before}`)} → ${t(`team_role.${after ?? role}`)}` : t(`team_role.${after ?? role}`))] },
       { label: t("audit.by"), cell: ({ actor }) => actor?.username ?? t("audit.system") },
       { label: t("audit.time"), cell: ({ created_at: at }) => el("time", { datetime: at }, moment(at)) },
@@ -120,11 +127,12 @@ function archivePanel(changed) {
 /**
  * @param {Team} team
  * @param {(team: Team) => void} changed
+ * @param {() => Promise<void>} reload
  */
-function restorePanel({ archived_at: at }, changed) {
+function restorePanel({ archived_at: at }, changed, reload) {
   const restore = actButton(t("team.restore"), { class: "primary" }, async () => {
     changed(await orSignIn(call("post", "/admin/teams/{id}/restore", { path })));
     toast(t("team.restored"));
-  });
+  }, { fail: (error) => failedMeanwhile(error, reload) });
   return panel("restore", t("team.is_archived"), { lead: t("team.since", { time: at ? moment(at) : "" }) }, el("div", { class: "form-actions" }, restore));
 }

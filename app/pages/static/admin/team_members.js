@@ -12,6 +12,7 @@ import { actButton, button, field, select, textInput } from "../console/fields.j
 import { list } from "../console/list.js";
 import { badge, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
+import { failedMeanwhile, isOutdated } from "./meanwhile.js";
 
 /** @typedef {import("../../types").Data<"get", "/admin/teams/{id}/members">["items"][number]} Member */
 
@@ -25,10 +26,11 @@ function roleChoices() {
 /**
  * @param {{ id: string }} path
  * @param {boolean} isArchived nothing can be changed then
+ * @param {() => Promise<void>} reloadTeam
  */
-export function membersPanel(path, isArchived) {
+export function membersPanel(path, isArchived, reloadTeam) {
   const host = el("div", { class: "list" });
-  const add = button(t("team.add"), { click: () => askForMember(path, () => reload()) });
+  const add = button(t("team.add"), { click: () => askForMember(path, () => reload(), reloadTeam) });
   /** @type {() => Promise<void>} */
   const reload = list({
     host,
@@ -36,8 +38,8 @@ export function membersPanel(path, isArchived) {
     columns: [
       { label: t("users.name"), cell: nameCell },
       { label: t("users.email"), cell: ({ email, status }) => [el("span", {}, email), status === "disabled" && badge(t("user.status.disabled"), "bad")] },
-      { label: t("users.role"), cell: (member) => (isArchived ? t(`team_role.${member.role}`) : roleSelect(path, member, () => reload())) },
-      { label: t("remove"), kind: "actions", cell: (member) => (isArchived ? null : removeButton(path, member, () => reload())) },
+      { label: t("users.role"), cell: (member) => (isArchived ? t(`team_role.${member.role}`) : roleSelect(path, member, () => reload(), reloadTeam)) },
+      { label: t("remove"), kind: "actions", cell: (member) => (isArchived ? null : removeButton(path, member, () => reload(), reloadTeam)) },
     ],
     ask: (query, signal) => call("get", "/admin/teams/{id}/members", { path, query: /** @type {Record<string, any>} */ (query), signal }),
   });
@@ -54,8 +56,9 @@ function nameCell({ user }) {
  * @param {{ id: string }} path
  * @param {Member} member
  * @param {() => Promise<void>} reload
+ * @param {() => Promise<void>} reloadTeam
  */
-function roleSelect(path, { user, role }, reload) {
+function roleSelect(path, { user, role }, reload, reloadTeam) {
   const choice = select(`role-${user.id}`, roleChoices(), { value: role, class: "narrow", "aria-label": t("team.role_of", { name: user.username }) });
   choice.addEventListener("change", async () => {
     try {
@@ -65,7 +68,7 @@ function roleSelect(path, { user, role }, reload) {
       await reload();
     } catch (error) {
       choice.value = role;
-      showProblem(error);
+      await failedMeanwhile(error, reloadTeam);
     }
   });
   return choice;
@@ -75,22 +78,25 @@ function roleSelect(path, { user, role }, reload) {
  * @param {{ id: string }} path
  * @param {Member} member
  * @param {() => Promise<void>} reload
+ * @param {() => Promise<void>} reloadTeam
  */
-function removeButton(path, { user }, reload) {
+function removeButton(path, { user }, reload, reloadTeam) {
   const name = user.username;
   return actButton(t("remove"), { class: "link", "aria-label": `${t("remove")}: ${name}` }, async () => {
     if (!(await confirmed({ title: t("user.remove_title", { name }), text: t("team.remove_text", { name }), verb: t("remove") }))) return;
     await orSignIn(call("delete", "/admin/teams/{id}/members/{user_id}", { path: { ...path, user_id: String(user.id) } }));
     toast(t("user.removed"));
     await reload();
-  });
+  }, { fail: (error) => failedMeanwhile(error, reloadTeam) });
 }
 
 /**
  * @param {{ id: string }} path
  * @param {() => Promise<void>} reload
+ * @param {() => Promise<void>} reloadTeam
  */
-function askForMember(path, reload) {
+function askForMember(path, reload, reloadTeam) {
+  let isArchived = false;
   const who = textInput("identifier", { id: "member", required: true, autocapitalize: "none" });
   const fields = { not_found: "identifier", "team.member_exists": "identifier", conflict: "identifier", bad_request: "identifier" };
   const close = formDialog(t("team.add"), t("team.add"), [field(t("teams.owner_account"), who), field(t("users.role"), select("role", roleChoices(), { id: "member-role", value: "member" }))], {
@@ -104,8 +110,10 @@ function askForMember(path, reload) {
       await reload();
     },
     taken(refusal) {
+      isArchived ||= isOutdated(refusal);
       if (!(refusal.code in fields)) close();
       return false;
     },
+    closed: () => isArchived && reloadTeam().catch(showProblem),
   });
 }

@@ -26,10 +26,15 @@ open(async () => {
   if (!template) return replace(byId("content"), empty(t("template.none"), null, el("a", { href: "/admin/mail" }, t("mail.title"))));
   byId("title").textContent = t(`mail_template.${name}`);
   setTitle(t(`mail_template.${name}`));
+  return showStored(template);
+});
+
+/** @param {Template} template */
+async function showStored(template) {
   const keys = [template.subject_key, template.html_key];
   const [subject, html] = await load(() => orSignIn(Promise.all(keys.map((key) => call("get", "/admin/config/{key}", { path: { key } })))));
-  return show(template, String(subject?.value ?? ""), String(html?.value ?? ""));
-});
+  show({ ...template, is_overridden: [subject, html].some((one) => one?.is_set) }, String(subject?.value ?? ""), String(html?.value ?? ""));
+}
 
 /**
  * @param {Template} template
@@ -41,6 +46,8 @@ function show(template, storedSubject, storedHtml) {
   const subject = textInput("subject", { value: storedSubject, maxlength: 255, placeholder: t("template.built_in") });
   const html = el("textarea", { id: "html", name: "html", rows: 18, spellcheck: "false", class: "mono", placeholder: t("template.built_in") });
   html.value = storedHtml;
+  /** @type {Record<string, string>} */
+  const drawn = { [subjectKey]: subject.value, [htmlKey]: html.value };
   const back = button(t("settings.back"), { class: "danger-line" });
   const form = el(
     "form",
@@ -61,10 +68,11 @@ function show(template, storedSubject, storedHtml) {
     busy: t("saving"),
     fields: { bad_request: "html" },
     async submit() {
-      const given = { [subjectKey]: subject.value, [htmlKey]: html.value };
-      const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value.trim()));
-      await save(set, Object.keys(given).filter((key) => !(key in set)));
-      show({ ...template, is_overridden: Object.keys(set).length > 0 }, subject.value, html.value);
+      // What is as it was drawn is left to who may have changed it meanwhile.
+      const given = Object.entries({ [subjectKey]: subject.value, [htmlKey]: html.value }).filter(([key, value]) => value !== drawn[key]);
+      const set = Object.fromEntries(given.filter(([, value]) => value.trim()));
+      await save(set, given.map(([key]) => key).filter((key) => !(key in set)));
+      await showStored(template);
     },
   });
   back.addEventListener("click", () =>

@@ -7,8 +7,7 @@ import { el, replace } from "./dom.js";
 import { explained } from "./errors.js";
 import { act, busy, handle } from "./form.js";
 import { t } from "./i18n.js";
-import { say } from "./live.js";
-import { leaveFor } from "./page.js";
+import { leaveFor, say } from "./page.js";
 import { isPossible, NoPasskey, stop, usePasskey } from "./webauthn.js";
 
 /** @typedef {import("../../types").Data<"get", "/auth/confirmation">} Ways */
@@ -90,19 +89,13 @@ function textOf(error) {
  */
 function passkeyButton(done, fail) {
   const button = el("button", { type: "button", class: "primary" }, t("confirm.passkey"));
-  button.addEventListener("click", async () => {
-    if (button.getAttribute("aria-disabled")) return;
-    const finish = busy(button, t("confirm.busy"));
-    try {
-      const { flow_id, public_key } = await call("post", "/auth/confirmation/passkey/start");
-      const credential = await usePasskey(/** @type {any} */ (public_key).publicKey);
-      await call("post", "/auth/confirmation/passkey/finish", { body: { flow_id, credential } });
-      done();
-    } catch (error) {
-      finish();
-      fail(error);
-    }
-  });
+  const confirm = async () => {
+    const { flow_id, public_key } = await call("post", "/auth/confirmation/passkey/start");
+    const credential = await usePasskey(/** @type {any} */ (public_key).publicKey);
+    await call("post", "/auth/confirmation/passkey/finish", { body: { flow_id, credential } });
+    done();
+  };
+  button.addEventListener("click", () => act(button, t("confirm.busy"), confirm, { fail }));
   return button;
 }
 

@@ -49,6 +49,18 @@ export function note(kind, ...content) {
   byId("notes").append(el("div", { class: `note ${kind}`, role: "status" }, mark, el("p", {}, ...content)));
 }
 
+/**
+ * Says something to screen readers, by a region that is there from the start; a dialog has its own.
+ * @param {string} text
+ */
+export function say(text) {
+  // Readers do not hear what lies below a dialog.
+  const region = [...document.querySelectorAll("dialog[open] .said")].at(-1) ?? byId("said");
+  region.textContent = "";
+  // A text that is the same as before would not be a change.
+  requestAnimationFrame(() => (region.textContent = text));
+}
+
 /** Goes to another address; what follows is not to be run any more. */
 export function leaveFor(/** @type {string} */ path) {
   window.location.assign(path);

@@ -11,9 +11,12 @@ let current = null;
 
 /** The browser gave no passkey; `reason` says why, as part of the key of a text. */
 export class NoPasskey extends Error {
-  /** @param {"cancelled" | "exists" | "unsupported" | "address" | "unverified"} reason */
-  constructor(reason) {
-    super(reason);
+  /**
+   * @param {"cancelled" | "exists" | "unsupported" | "address" | "unverified"} reason
+   * @param {unknown} cause
+   */
+  constructor(reason, cause) {
+    super(reason, { cause });
     this.reason = reason;
   }
 
@@ -89,7 +92,7 @@ async function alone(ask) {
   try {
     return credentialJson(await ask(own.signal));
   } catch (error) {
-    throw new NoPasskey(REASONS[/** @type {Error} */ (error).name] ?? "unsupported");
+    throw new NoPasskey(REASONS[/** @type {Error} */ (error).name] ?? "unsupported", error);
   } finally {
     if (current === own) current = null;
   }

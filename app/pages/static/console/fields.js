@@ -4,7 +4,7 @@
 import { el } from "../base/dom.js";
 import { act } from "../base/form.js";
 import { t } from "../base/i18n.js";
-import { reveal } from "../base/page.js";
+import { reveal, say } from "../base/page.js";
 
 /** @typedef {import("../base/dom.js").Child} Child */
 
@@ -94,6 +94,21 @@ export function actButton(text, attributes, work, { busy = t("one_moment"), ...h
   const node = button(text, attributes);
   node.addEventListener("click", () => act(node, busy, work, how));
   return node;
+}
+
+/**
+ * A button that copies a text; false where pages have no clipboard, as without https.
+ * @param {string} text
+ * @param {Record<string, unknown>} [attributes]
+ */
+export function copyButton(text, attributes) {
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    node.textContent = t("copied");
+    say(t("copied"));
+  };
+  const node = button(t("copy"), { click: copy, ...attributes });
+  return "clipboard" in navigator && node;
 }
 
 /**

@@ -5,7 +5,7 @@ import { el, replace } from "../base/dom.js";
 import { count } from "../base/format.js";
 import { t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
-import { say } from "../base/live.js";
+import { say } from "../base/page.js";
 import { showProblem } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";

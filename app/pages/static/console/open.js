@@ -83,6 +83,7 @@ export function offerMenus() {
 /** The page guards nothing: the API refuses, and this says so before it has to. */
 function refuse() {
   byId("page-actions").remove();
+  for (const id of ["nav", "nav-toggle"]) byId(id).remove(); // all of it leads here
   const home = el("a", { class: "button primary", href: "/settings/profile" }, t("missing.home"));
   const main = byId("main");
   const box = el("div", { class: "note warn", role: "alert" }, el("p", {}, t("error.auth.admin_required")));

@@ -4,8 +4,7 @@
 import { openDialog } from "../base/dialog.js";
 import { el } from "../base/dom.js";
 import { t } from "../base/i18n.js";
-import { say } from "../base/live.js";
-import { button } from "./fields.js";
+import { button, copyButton } from "./fields.js";
 
 /**
  * Shows lines that cannot be shown again; ends when somebody says that they are saved.
@@ -16,12 +15,6 @@ import { button } from "./fields.js";
 export function showOnce({ title, text, lines, file }) {
   return new Promise((resolve) => {
     const all = lines.join("\n");
-    const copy = button(t("copy"));
-    copy.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(all);
-      copy.textContent = t("copied");
-      say(t("copied"));
-    });
     const url = URL.createObjectURL(new Blob([`${title}\n\n${all}\n`], { type: "text/plain" }));
     const done = el("button", { type: "button", class: "primary" }, t("secret.saved"));
     const content = el(
@@ -32,7 +25,7 @@ export function showOnce({ title, text, lines, file }) {
       el(
         "div",
         { class: "secret-ways" },
-        "clipboard" in navigator && copy,
+        copyButton(all),
         el("a", { class: "button secondary", href: url, download: file }, t("secret.download")),
         button(t("secret.print"), { click: () => window.print() }),
       ),

@@ -11,7 +11,7 @@ import { t } from "../base/i18n.js";
  * @property {string} label
  * @property {(row: T) => Child | Child[]} cell
  * @property {string} [sort] the name by which the service sorts
- * @property {"number" | "actions" | "wide"} [kind]
+ * @property {"number" | "actions"} [kind]
  */
 /** @typedef {{ by: string, order: "asc" | "desc", change: (by: string, order: "asc" | "desc") => void }} Sorting */
 /**

@@ -4,7 +4,7 @@
 import { call, Refusal } from "../base/api.js";
 import { csrfToken } from "../base/cookies.js";
 import { byId, el, replace } from "../base/dom.js";
-import { busy, handle } from "../base/form.js";
+import { act, handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { leaveFor, note, start } from "../base/page.js";
 import { clearProblem, showNotice, showProblem } from "../base/problem.js";
@@ -104,20 +104,15 @@ function passkeyButton() {
     showOr(false);
     return;
   }
-  button.addEventListener("click", async () => {
-    if (button.getAttribute("aria-disabled")) return;
-    clearProblem();
+  const signIn = async () => {
     stopOffering();
-    const finish = busy(button, t("login.passkey_busy"));
-    try {
-      await signInByPasskey(await call("post", "/auth/passkeys/login/start", { body: {} }));
-    } catch (error) {
-      showPasskeyProblem(error);
-      offerAutofill();
-    } finally {
-      finish();
-    }
-  });
+    await signInByPasskey(await call("post", "/auth/passkeys/login/start", { body: {} }));
+  };
+  const fail = (/** @type {unknown} */ error) => {
+    showPasskeyProblem(error);
+    offerAutofill();
+  };
+  button.addEventListener("click", () => act(button, t("login.passkey_busy"), signIn, { fail }));
 }
 
 /**

@@ -5,7 +5,7 @@ import { call, Refusal } from "../base/api.js";
 import { el, replace } from "../base/dom.js";
 import { busy, handle, mark } from "../base/form.js";
 import { t } from "../base/i18n.js";
-import { say } from "../base/live.js";
+import { say } from "../base/page.js";
 import { pause } from "../base/pause.js";
 import { showNotice, showProblem } from "../base/problem.js";
 import { show, tabs } from "./stage.js";

@@ -3,10 +3,9 @@
 
 import { call } from "../base/api.js";
 import { el } from "../base/dom.js";
-import { busy } from "../base/form.js";
+import { act } from "../base/form.js";
 import { rich, t } from "../base/i18n.js";
 import { leaveFor, start } from "../base/page.js";
-import { clearProblem, showProblem } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { signInPath } from "../base/return_path.js";
 import { orSignIn, whoIsSignedIn } from "../base/session.js";
@@ -36,18 +35,11 @@ function code(text) {
 
 function showLastStep() {
   const button = el("button", { type: "button", class: "primary" }, t("storage.submit"));
-  button.addEventListener("click", async () => {
-    if (button.getAttribute("aria-disabled")) return;
-    clearProblem();
-    const finish = busy(button, t("storage.busy"));
-    try {
-      await orSignIn(call("post", "/admin/storage/bootstrap"));
-      showFirstSteps();
-    } catch (error) {
-      finish();
-      showProblem(error);
-    }
-  });
+  const create = async () => {
+    await orSignIn(call("post", "/admin/storage/bootstrap"));
+    showFirstSteps();
+  };
+  button.addEventListener("click", () => act(button, t("storage.busy"), create));
   show(t("storage.title"), [el("p", { class: "lead" }, t("storage.lead")), button]);
 }
 
