@@ -6,6 +6,7 @@ Invariant: no message or field ever carries a password, token, code or cookie.
 import logging
 import logging.config
 import re
+import sys
 import threading
 import time
 from contextvars import ContextVar
@@ -90,6 +91,11 @@ class StderrHandler(logging.StreamHandler[TextIO]):
     def createLock(self) -> None:  # noqa: N802
         """Make the lock."""
         self.lock = get_original("_thread", "RLock")()
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        """Tell of a bad record; that standard error takes nothing cannot be told there."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handleError(record)
 
 
 def _on_one_line(message: str) -> str:

@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -275,3 +275,15 @@ def test_libraries_that_repeat_secrets_are_quiet_even_at_debug(name):
     finally:
         root.handlers[:] = before[0]
         root.setLevel(before[1])
+
+
+def test_lines_that_a_full_disk_loses_leave_no_traceback(capsys):
+    def emit(message, *values):
+        record = logging.LogRecord("x", logging.INFO, __file__, 1, message, values, None)
+        handler.emit(record)
+        return capsys.readouterr().err
+
+    with suppress(OSError), open("/dev/full", "w", encoding="utf-8") as full:
+        handler = logs.StderrHandler(full)
+        assert emit("lost") == ""
+        assert "Logging error" in emit("%d", "no number")
