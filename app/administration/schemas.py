@@ -243,12 +243,9 @@ class AuditItem(Schema):
 
 
 class PresentationMessage(Schema):
-    """A message that pages have words for."""
+    """A message that pages have words for: team_member_add, _update or _remove."""
 
-    code = fields.String(
-        required=True,
-        validate=validate.OneOf(("team_member_add", "team_member_update", "team_member_remove")),
-    )
+    code = fields.String(required=True, metadata={"examples": ["team_member_add"]})
 
 
 class AuditPresentation(Schema):
