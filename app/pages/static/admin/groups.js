@@ -56,6 +56,7 @@ async function askFor(group, draft, ready = () => undefined) {
   const policies = await orSignIn(all((query) => call("get", "/admin/policies", { query })));
   /** @type {Parameters<typeof askForGroup>[2]["again"]} */
   const again = async (unsaved, close) => askFor(group && (await orSignIn(groupOf(group.id))), unsaved, close);
+  if (draft && !draft.form.isConnected) return; // cancelled meanwhile
   ready();
   askForGroup(group, policies, { done: changed, again, outdated: show, draft });
 }

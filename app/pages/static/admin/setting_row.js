@@ -21,7 +21,7 @@ export function settingRow(setting, draft, change) {
   const row = el("section", { class: "panel setting", "aria-labelledby": `${setting.key}-label` });
   const draw = (/** @type {Value | null | undefined} */ now) => {
     const isDefault = now === null || (now === undefined && !setting.is_set);
-    const value = now === null ? setting.default : (now ?? setting.value);
+    const value = now === null ? setting.default : (now ?? (setting.is_sensitive ? "" : setting.value));
     const back = button(t("settings.back"), { class: "link", "aria-label": `${t("settings.back")}: ${setting.key}` });
     back.addEventListener("click", () => {
       change(setting, null);
@@ -115,7 +115,7 @@ function switchOf(key, isOn, set) {
 function line({ key, value_type: type, is_sensitive: isSecret, minimum, maximum, max_length: most, unit, is_set: isSet }, value, set) {
   const number = type === "number" ? { type: "number", min: minimum, max: maximum, inputmode: "numeric" } : {};
   const secret = isSecret ? { type: "password", autocomplete: "off", placeholder: isSet ? t("settings.secret_kept") : "" } : {};
-  const input = textInput(key, { id: key, value: isSecret ? "" : value, maxlength: most, ...number, ...secret });
+  const input = textInput(key, { id: key, value, maxlength: most, ...number, ...secret });
   input.addEventListener("input", () => set(input.value));
   return el("div", { class: "field" }, el("div", { class: "side-by-side" }, input, unit && el("span", { class: "hint" }, t(`unit.${unit}`))));
 }

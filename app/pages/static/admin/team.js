@@ -5,7 +5,7 @@ import { call, Refusal } from "../base/api.js";
 import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
 import { moment, size } from "../base/format.js";
-import { handle, mark } from "../base/form.js";
+import { handle, mark, warnOfLoss } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { setTitle } from "../base/page.js";
 import { showNotice } from "../base/problem.js";
@@ -30,13 +30,20 @@ let form = null;
 
 open(async () => {
   try {
-    const [team, groups] = await load(() => orSignIn(Promise.all([call("get", "/admin/teams/{id}", { path }), groupChoices()])));
-    show(team, groups);
+    show(...(await load(read)));
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== "not_found") throw error;
     replace(byId("content"), empty(t("team.none"), null, el("a", { href: "/admin/teams" }, t("team.back"))));
   }
 });
+
+function read() {
+  return orSignIn(Promise.all([call("get", "/admin/teams/{id}", { path }), groupChoices()]));
+}
+
+async function reload() {
+  show(...(await read()));
+}
 
 /**
  * @param {Team} team
@@ -48,20 +55,15 @@ function show(team, groups) {
   setTitle(team.name);
   byId("lead").textContent = team.description;
   replace(byId("page-actions"), isArchived && badge(t("teams.archived"), "warn"));
-  const host = el("div");
-  const again = (/** @type {Team} */ now) => show(now, groups);
-  const reload = async () => again(await orSignIn(call("get", "/admin/teams/{id}", { path })));
-  replace(host, settingsPanel(team, groups, again, reload));
-  replace(byId("content"), isArchived ? restorePanel(team, again, reload) : host, membersPanel(path, isArchived, reload), eventsPanel(), isArchived ? null : archivePanel(again));
+  const first = isArchived ? restorePanel(team) : settingsPanel(team, groups);
+  replace(byId("content"), first, membersPanel(path, isArchived, reload), eventsPanel(), isArchived ? null : archivePanel());
 }
 
 /**
  * @param {Team} team
  * @param {[string, string][]} groups
- * @param {(team: Team) => void} changed
- * @param {() => Promise<void>} reload
  */
-function settingsPanel(team, groups, changed, reload) {
+function settingsPanel(team, groups) {
   const quota = quotaField(team.storage_quota);
   const drawn = el(
     "form",
@@ -73,6 +75,7 @@ function settingsPanel(team, groups, changed, reload) {
     el("p", { class: "hint" }, t("profile.storage_used_now", { used: size(team.storage_used) })),
     submitLine(t("save")),
   );
+  warnOfLoss(drawn);
   if (form) carryOver(form, drawn);
   form = drawn;
   handle(drawn, {
@@ -84,7 +87,7 @@ function settingsPanel(team, groups, changed, reload) {
       try {
         const saved = await orSignIn(call("patch", "/admin/teams/{id}", { path, body }));
         form = null;
-        changed(saved);
+        show(saved, groups);
         toast(t("saved"));
       } catch (error) {
         if (!isOutdated(error)) throw error;
@@ -113,25 +116,21 @@ function eventsPanel() {
   return panel("events", t("team.events"), {}, events);
 }
 
-/** @param {(team: Team) => void} changed */
-function archivePanel(changed) {
+function archivePanel() {
   const archive = actButton(t("team.archive"), { class: "danger-line" }, async () => {
     if (!(await confirmed({ title: t("team.archive"), text: t("team.archive_text"), verb: t("team.archive") }))) return;
     await orSignIn(call("delete", "/admin/teams/{id}", { path }));
-    changed(await orSignIn(call("get", "/admin/teams/{id}", { path })));
+    await reload();
     toast(t("team.archived"));
   });
   return panel("archive", t("team.archive"), { lead: t("team.archive_text") }, el("div", { class: "form-actions" }, archive));
 }
 
-/**
- * @param {Team} team
- * @param {(team: Team) => void} changed
- * @param {() => Promise<void>} reload
- */
-function restorePanel({ archived_at: at }, changed, reload) {
+/** @param {Team} team */
+function restorePanel({ archived_at: at }) {
   const restore = actButton(t("team.restore"), { class: "primary" }, async () => {
-    changed(await orSignIn(call("post", "/admin/teams/{id}/restore", { path })));
+    await orSignIn(call("post", "/admin/teams/{id}/restore", { path }));
+    await reload();
     toast(t("team.restored"));
   }, { fail: (error) => failedMeanwhile(error, reload) });
   return panel("restore", t("team.is_archived"), { lead: t("team.since", { time: at ? moment(at) : "" }) }, el("div", { class: "form-actions" }, restore));

@@ -41,7 +41,7 @@ export function open(run) {
 async function looksOtherwise(me) {
   if (!window.sessionStorage.getItem("arriving")) return false;
   window.sessionStorage.removeItem("arriving");
-  return (await import("../base/preferences.js")).adoptPreferences(me);
+  return import("../base/preferences.js").then(({ adoptPreferences }) => adoptPreferences(me)).catch(() => false);
 }
 
 async function leave() {
