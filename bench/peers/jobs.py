@@ -5,7 +5,7 @@ session that slides and no refresh, django-allauth refreshes JSON Web Tokens onl
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from bench.accounts import ORDINARY, username
@@ -71,6 +71,7 @@ def _allauth_me(running: Running, _: int) -> Fields:
     return {"requests": [Request(raw, 200, email(username(1)))]}
 
 
+@cache  # every further sign-in would be one more to list
 def _allauth_sessions(running: Running, _: int) -> Fields:
     path, token = f"{ALLAUTH}/auth/sessions", _allauth_token(running, 2)
     sign_in_until_listed(
@@ -103,6 +104,7 @@ def _better_auth_me(running: Running, _: int) -> Fields:
     return {"requests": [Request(raw, 200, email(username(1)))]}
 
 
+@cache
 def _better_auth_sessions(running: Running, _: int) -> Fields:
     path, cookie = f"{BETTER_AUTH}/list-sessions", _better_auth_cookie(running, 2)
     sign_in_until_listed(
