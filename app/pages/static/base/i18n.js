@@ -30,8 +30,7 @@ export function hasText(key) {
  * @param {Record<string, string | number>} [values]
  */
 export function t(key, values = {}) {
-  const filled = typeof values.count === "number" ? { ...values, count: new Intl.NumberFormat(language).format(values.count) } : values;
-  return template(key, values).replace(/\{(\w+)\}/g, (_, name) => String(filled[name]));
+  return template(key, values).replace(/\{(\w+)\}/g, (_, name) => String(values[name]?.toLocaleString(language)));
 }
 
 /**

@@ -49,15 +49,10 @@ export function note(kind, ...content) {
   byId("notes").append(el("div", { class: `note ${kind}`, role: "status" }, mark, el("p", {}, ...content)));
 }
 
-/**
- * Says something to screen readers, by a region that is there from the start; a dialog has its own.
- * @param {string} text
- */
-export function say(text) {
-  // Readers do not hear what lies below a dialog.
+/** Says something to screen readers, which hear nothing below a dialog, and no text twice. */
+export function say(/** @type {string} */ text) {
   const region = [...document.querySelectorAll("dialog[open] .said")].at(-1) ?? byId("said");
   region.textContent = "";
-  // A text that is the same as before would not be a change.
   requestAnimationFrame(() => (region.textContent = text));
 }
 
