@@ -89,8 +89,8 @@ def _recorded(reader: Reader, since: datetime, until: datetime) -> list[tuple[st
 
 
 def _count(session: Session, hour: datetime) -> None:
-    # Whoever counted first is right: a cleanup may have deleted entries of the hour since. Sorted,
-    # since two that insert the same rows in different orders could block each other.
+    # The first count stands: a cleanup may have deleted entries of the hour since. Sorted, because
+    # two that insert the same rows in different orders can deadlock.
     counted = sorted(_recorded(session, hour, hour + HOUR))
     if counted:
         rows = [{"hour": hour, "action": kind, "n": n} for kind, n in counted]

@@ -93,7 +93,7 @@ class StderrHandler(logging.StreamHandler[TextIO]):
         self.lock = get_original("_thread", "RLock")()
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
-        """Tell of a bad record; that standard error takes nothing cannot be told there."""
+        """Report a bad record; a full disk below standard error cannot be reported on it."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handleError(record)
 

@@ -35,7 +35,7 @@ export function open(run) {
 }
 
 /**
- * A provider leads here without the sign-in page, which would have taken over what the account prefers.
+ * From a provider, people arrive here without the sign-in page, which takes over what their account prefers.
  * @param {Me} me
  */
 async function looksOtherwise(me) {

@@ -40,7 +40,7 @@ function begin(button, { kind, key }) {
   return act(button, t("login.leaving"), async () => {
     const options = { path: { kind, provider: key }, body: { return_path: afterSignIn() } };
     const { authorization_url } = await call("post", "/auth/external-auth/{kind}/{provider}/start", options);
-    window.sessionStorage.setItem("arriving", "1"); // who comes back signed in sees none of these pages
+    window.sessionStorage.setItem("arriving", "1"); // whoever comes back signed in skips the sign-in page
     await leaveFor(authorization_url);
   });
 }
