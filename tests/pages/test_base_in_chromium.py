@@ -8,7 +8,7 @@ from app.audit.models import Action
 from app.sessions.models import LoginSession
 from tests.support.browser import Complaints, needs_chromium
 from tests.support.factories import audit_rows, count
-from tests.support.pages import Site, is_signed_in, open_as, sign_in
+from tests.support.pages import Site, is_drawn, is_signed_in, open_as, sign_in
 
 pytestmark = needs_chromium
 
@@ -208,6 +208,8 @@ def test_two_tabs_that_work_for_an_hour_raise_no_alarm(
     other = page.context.new_page()
     other.goto("/settings/sessions")
     expect(other.locator("#me")).to_contain_text("ada")
+    for tab in (page, other):
+        is_drawn(tab)
     refreshed = []
     page.context.on("request", lambda r: refreshed.append(r.url) if "/refresh" in r.url else 0)
     for minute in range(0, 60, 2):

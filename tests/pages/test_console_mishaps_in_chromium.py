@@ -12,6 +12,7 @@ from tests.support.pages import (
     answered,
     ask,
     fill,
+    is_drawn,
     let_time_pass,
     open_as,
     opened,
@@ -154,6 +155,7 @@ def test_who_locks_the_account_leaves_nothing_in_other_tabs(page: Page, site: Si
     other = page.context.new_page()
     other.goto("/settings/security")
     expect(other.locator("#me")).to_contain_text("ada")
+    is_drawn(other)
     page.get_by_role("button", name="Lock my account down").click()
     send_dialog(page)
     page.wait_for_url("**/login?signed_out=1")

@@ -6,7 +6,16 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from app.sessions.models import LoginSession
 from tests.support.browser import Complaints, needs_chromium
-from tests.support.pages import Site, ask, fill, let_time_pass, open_as, opened, sign_in
+from tests.support.pages import (
+    Site,
+    ask,
+    fill,
+    is_drawn,
+    let_time_pass,
+    open_as,
+    opened,
+    sign_in,
+)
 
 pytestmark = needs_chromium
 
@@ -49,6 +58,7 @@ def test_a_dialog_keeps_what_is_typed_when_the_session_has_ended(
     open_as(page, site.ada, "/admin/users")
     page.get_by_role("button", name="New account").click()
     fill(page, username="grace", email="grace@example.com")
+    is_drawn(page)
     end_sessions(site)
     page.keyboard.press("Enter")
     dialog = page.get_by_role("dialog")
@@ -64,6 +74,7 @@ def test_a_page_of_one_account_changes_no_other(page: Page, site: Site) -> None:
     other = page.context.new_page()
     other.goto("/settings/profile")
     expect(other.locator("#me")).to_contain_text("ada")
+    is_drawn(other)
     fill(page, display_name="Ada")
     ask(other, "/auth/logout")
     open_as(other, bob, "/settings/profile")
@@ -77,6 +88,8 @@ def test_a_sign_out_in_one_tab_is_one_in_all(page: Page, site: Site) -> None:
     other = page.context.new_page()
     other.goto("/settings/sessions")
     expect(other.locator("#me")).to_contain_text("ada")
+    for tab in (page, other):
+        is_drawn(tab)
     other.locator("#account-menu summary").click()
     other.get_by_role("button", name="Sign out", exact=True).last.click()
     other.wait_for_url("**/login?signed_out=1")

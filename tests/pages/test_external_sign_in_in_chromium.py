@@ -8,7 +8,15 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser import Complaints, needs_chromium
 from tests.support.fake_provider import FakeProvider
-from tests.support.pages import Site, give_totp, let_time_pass, open_as, opened, told
+from tests.support.pages import (
+    Site,
+    give_totp,
+    is_drawn,
+    let_time_pass,
+    open_as,
+    opened,
+    told,
+)
 
 pytestmark = needs_chromium
 
@@ -71,6 +79,7 @@ def test_pages_look_as_the_account_prefers_when_a_provider_leads_there(
     page.get_by_role("button", name="Connect Local login").click()
     expect(page.get_by_text("The account is connected.")).to_be_visible()
     site.change(site.ada, preferences='{"language": "de-AT", "theme_mode": "dark"}')
+    is_drawn(page)
     page.context.clear_cookies()
     leave(page)
     page.wait_for_url("**/settings/profile?here")

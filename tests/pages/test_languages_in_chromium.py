@@ -100,6 +100,7 @@ def in_english(page: Page, language: str) -> list[str]:
 
 
 def leave(page: Page) -> None:
+    is_drawn(page)
     page.locator("#account-menu summary").click()
     page.locator("#sign-out").click()
     page.wait_for_url("**/login?signed_out=1")

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.support.browser import Complaints, needs_chromium
-from tests.support.pages import Site, is_signed_in, sign_in, sign_out
+from tests.support.pages import Site, is_signed_in, open_as, sign_in, sign_out
 
 pytestmark = needs_chromium
 
@@ -99,6 +99,24 @@ def test_who_is_signed_in_already_is_not_sent_on(page: Page, site: Site) -> None
     expect(page.get_by_role("heading", name="Sign in to Gatehouse")).to_be_visible()
     sign_in(page, site.ada)
     is_signed_in(page, site.ada)
+
+
+def test_an_answer_on_its_way_while_somebody_signs_out_leads_nowhere_else(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    held: list[Route] = []
+    page.route("**/api/v1/teams", lambda route: held.append(route))
+
+    def go_on(route: Route) -> None:
+        held.pop().fulfill(status=401, json={"code": "auth.token_invalid", "msg": "No."})
+        route.continue_()
+
+    page.route("**/login?signed_out=1", go_on)
+    open_as(page, site.ada, "/settings/profile")
+    sign_out(page)
+    page.wait_for_url("**/login?signed_out=1")
+    expect(page.get_by_text("You are signed out.")).to_be_visible()
+    complaints.take_refusal(401)
 
 
 def test_signing_out_ends_it_in_every_tab(page: Page, site: Site) -> None:

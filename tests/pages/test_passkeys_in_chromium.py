@@ -5,7 +5,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from app.passkeys import queries
 from tests.support.browser import Complaints, needs_chromium
-from tests.support.pages import Site, is_signed_in, make_passkey, opened, sign_in
+from tests.support.pages import Site, is_drawn, is_signed_in, make_passkey, opened, sign_in
 from tests.support.virtual_authenticator import VirtualAuthenticator
 
 pytestmark = needs_chromium
@@ -30,6 +30,7 @@ def device(page: Page, site: Site) -> VirtualAuthenticator:
     sign_in(page, site.ada)
     is_signed_in(page, site.ada)
     make_passkey(page)
+    is_drawn(page)
     page.context.clear_cookies()
     device.withhold_presence()
     return device

@@ -105,6 +105,7 @@ def test_a_forced_change_can_be_left_by_signing_out(page: Page, site: Site) -> N
     page.wait_for_url("**/force-password-change")
     page.goto("/settings/profile")
     page.wait_for_url("**/force-password-change")
+    expect(page.get_by_text("Not bob?")).to_be_visible()
     page.get_by_role("button", name="Sign out").click()
     page.wait_for_url("**/login?signed_out=1")
 

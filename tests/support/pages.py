@@ -146,6 +146,7 @@ def is_signed_in(page: Page, user: KnownUser) -> None:
     """Expect the page of the account."""
     page.wait_for_url("**/settings/profile")
     expect(page.locator("#me")).to_contain_text(user.username)
+    is_drawn(page)
 
 
 def sign_in_by_api(page: Page, user: KnownUser) -> None:

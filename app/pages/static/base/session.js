@@ -11,6 +11,9 @@ import { signInPath } from "./return_path.js";
 const channel = new BroadcastChannel("gatehouse");
 const SIGNED_OUT = "signed-out";
 
+/** Answers that are still on their way when somebody signs out then lead nowhere. */
+let isLeaving = false;
+
 /**
  * Returns who is signed in; leads everybody else to the page that is theirs, and does not return.
  * @returns {Promise<Me>}
@@ -22,7 +25,10 @@ export async function signedIn() {
   if (me.must_change_password && hasPasswords()) return /** @type {never} */ (await leaveFor("/force-password-change"));
   tellWhoIsHere(me.id);
   channel.addEventListener("message", ({ data }) => {
-    if (data === SIGNED_OUT) leaveFor("/login?signed_out=1");
+    if (data === SIGNED_OUT) {
+      isLeaving = true;
+      leaveFor("/login?signed_out=1");
+    }
     // What is typed here is another account's, and must not become this one's.
     else if (data !== me.id) window.location.reload();
   });
@@ -66,7 +72,9 @@ export async function orSignIn(answer) {
     return await answer;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    if (error.isSignedOut && !error.isChange) return /** @type {never} */ (await leaveFor(signInPath()));
+    if (error.isSignedOut && !error.isChange) {
+      return isLeaving ? new Promise(() => undefined) : /** @type {never} */ (await leaveFor(signInPath()));
+    }
     if (error.code === "auth.password_change_required") {
       return /** @type {never} */ (await leaveFor("/force-password-change"));
     }
@@ -80,11 +88,18 @@ export async function orSignIn(answer) {
 
 /** Ends the session in every tab. */
 export async function signOut() {
-  await logOut();
+  isLeaving = true;
+  try {
+    await logOut();
+  } catch (error) {
+    isLeaving = false;
+    throw error;
+  }
   tellSignedOut();
 }
 
 /** Other tabs then show nothing of the account any more. */
 export function tellSignedOut() {
+  isLeaving = true;
   channel.postMessage(SIGNED_OUT);
 }
