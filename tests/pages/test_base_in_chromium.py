@@ -8,7 +8,7 @@ from app.audit.models import Action
 from app.sessions.models import LoginSession
 from tests.support.browser import Complaints, needs_chromium
 from tests.support.factories import audit_rows, count
-from tests.support.pages import Site, is_drawn, is_signed_in, open_as, sign_in
+from tests.support.pages import Site, ask, is_drawn, is_signed_in, open_as, sign_in
 
 pytestmark = needs_chromium
 
@@ -193,6 +193,21 @@ def test_two_tabs_refresh_once(page: Page, site: Site, complaints: Complaints) -
     page.reload()
     is_signed_in(page, site.ada)
     assert take_all(complaints, "status of 401")
+
+
+def test_a_change_outlives_the_refresh_of_another_tab(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    signed_in(page, site)
+
+    def come_between(route: Route) -> None:
+        ask(page, "/auth/refresh")  # the header is written, the cookies are not
+        route.continue_()
+
+    page.route("**/api/v1/auth/profile", come_between, times=1)
+    page.evaluate(WORK, "Ada L.")
+    assert page.evaluate("window.work") == ["ada", "Ada L."]
+    complaints.take_refusal(403)
 
 
 def test_two_tabs_that_work_for_an_hour_raise_no_alarm(

@@ -4,13 +4,13 @@
 import { call, Refusal } from "../base/api.js";
 import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
-import { act, handle, warnOfLoss } from "../base/form.js";
+import { act, handle } from "../base/form.js";
 import { english, t } from "../base/i18n.js";
 import { setTitle } from "../base/page.js";
 import { showProblem } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
-import { button, field, submitLine, textInput } from "../console/fields.js";
+import { button, field, submitLine, textInput, warnOfLoss } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { empty, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";

@@ -40,7 +40,7 @@ export class Refusal extends Error {
 }
 
 /**
- * Returns `data` of the answer. A refused access token is refreshed and the call repeated once.
+ * Returns `data` of the answer. Where a token was refused, nothing was done: the call is repeated once.
  * @template {Method} M
  * @template {import("../../types").Path<M>} P
  * @param {M} method
@@ -54,10 +54,15 @@ export async function call(method, path, options = {}) {
   try {
     return await send(method, url, options);
   } catch (error) {
-    const mayRefresh = error instanceof Refusal && IS_TOKEN_REFUSED.test(error.code) && csrfToken() !== "";
-    if (!mayRefresh || IS_LEFT_ALONE.test(url) || !(await refresh())) throw error;
+    if (IS_LEFT_ALONE.test(url) || !csrfToken() || !(error instanceof Refusal) || !(await hasNewToken(error))) throw error;
     return send(method, url, options);
   }
+}
+
+/** @param {Refusal} refusal */
+async function hasNewToken({ code }) {
+  // Another tab's refresh changed the cookie when the header was written already.
+  return code === "auth.csrf_token_invalid" || (IS_TOKEN_REFUSED.test(code) && refresh());
 }
 
 /**

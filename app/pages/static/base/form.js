@@ -62,16 +62,6 @@ export function handle(form, handling) {
 }
 
 /**
- * Asks before a page is left on which a form was changed. A form that was saved is drawn anew.
- * @param {HTMLFormElement} form
- */
-export function warnOfLoss(form) {
-  let isChanged = false;
-  form.addEventListener("input", () => (isChanged = true));
-  window.addEventListener("beforeunload", (event) => isChanged && form.isConnected && event.preventDefault());
-}
-
-/**
  * Makes a button say what is going on; it stays focusable. Returns what undoes it.
  * @param {HTMLElement} button
  * @param {string} text

@@ -89,12 +89,10 @@ export async function orSignIn(answer) {
 /** Ends the session in every tab. */
 export async function signOut() {
   isLeaving = true;
-  try {
-    await logOut();
-  } catch (error) {
+  await logOut().catch((error) => {
     isLeaving = false;
     throw error;
-  }
+  });
   tellSignedOut();
 }
 

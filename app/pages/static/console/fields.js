@@ -119,3 +119,13 @@ export function copyButton(text, attributes) {
 export function submitLine(text, ...others) {
   return el("div", { class: "form-actions" }, el("button", { type: "submit", class: "primary" }, text), ...others);
 }
+
+/**
+ * Asks before a page is left on which a form was changed. A form that was saved is drawn anew.
+ * @param {HTMLFormElement} form
+ */
+export function warnOfLoss(form) {
+  let isChanged = false;
+  form.addEventListener("input", () => (isChanged = true));
+  window.addEventListener("beforeunload", (event) => isChanged && form.isConnected && event.preventDefault());
+}
