@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from importlib.metadata import packages_distributions
 from types import SimpleNamespace
 from urllib.request import urlopen
@@ -125,7 +126,9 @@ def test_the_provider_of_the_tour_serves_at_its_port_until_it_is_stopped():
     )
     command = _without_packages_of_the_suite(program)
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, cwd=ROOT, **streams) as provider:
+    # A suite that runs in the background hands on that it ignores Ctrl-C.
+    listens = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(command, cwd=ROOT, preexec_fn=listens, **streams) as provider:
         issuer = f"http://127.0.0.1:{port}"
         assert provider.stdout.readline() == f"{issuer}\n"
         with urlopen(f"{issuer}/.well-known/openid-configuration", timeout=30) as answer:

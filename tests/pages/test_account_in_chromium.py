@@ -21,6 +21,7 @@ from tests.support.pages import (
     answered,
     barriers,
     fill,
+    is_drawn,
     is_signed_in,
     let_time_pass,
     open_as,
@@ -258,7 +259,8 @@ def test_preferences_are_saved_as_they_are_chosen(page: Page, site: Site) -> Non
     look = section(page, "Language and look")
     look.get_by_label("Colours").select_option("dark")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    look.get_by_label("Time zone").select_option("Europe/Berlin")
+    with page.expect_response("**/auth/preferences"):
+        look.get_by_label("Time zone").select_option("Europe/Berlin")
     look.get_by_label("Language").select_option("de")
     expect(page.get_by_role("heading", name="Einstellungen", level=1)).to_be_visible()
     preferences = told(page, "/auth/me")["preferences"]
@@ -281,12 +283,16 @@ def test_activity_is_read_and_the_account_locked_down(page: Page, site: Site) ->
     expect(page.get_by_text("Nothing matches")).to_be_visible()
     page.get_by_role("button", name="Clear the filters").click()
     page.get_by_label("Event").select_option("user_login")
+    page.wait_for_url("**?action=user_login")
+    is_drawn(page)
     expect(rows.filter(has_text="Signed in")).to_have_count(1)
     page.get_by_role("button", name="Lock my account down").click()
     page.get_by_role("dialog").get_by_role("button", name="Lock my account down").click()
     page.wait_for_url("**/login?signed_out=1")
-    mails = eventually(site.mailbox.read, "mails")
-    assert any("/reset-password?token=" in text_of(mail) for mail in mails)
+    assert eventually(
+        lambda: any("/reset-password?token=" in text_of(mail) for mail in site.mailbox.read()),
+        "the link",
+    )
 
 
 def test_data_is_taken_along_and_the_account_deleted(

@@ -6,7 +6,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.support import factories
 from tests.support.browser import Complaints, needs_chromium
-from tests.support.pages import SMALL, Site, barriers, fill, open_as, told
+from tests.support.pages import SMALL, Site, barriers, fill, is_drawn, open_as, told
 
 pytestmark = needs_chromium
 
@@ -160,6 +160,8 @@ def test_what_another_administrator_did_first_is_shown(
     complaints.take_refusal(409)
     expect(access.get_by_label("Storage limit")).to_have_value("1")
     expect(access.get_by_role("switch", name="Has to choose a new password")).not_to_be_checked()
+    page.reload()
+    is_drawn(page)
     # Somebody whose role is taken away meanwhile is told, and nothing happens.
     site.flask("users", "set-role", "bob", "admin")
     site.flask("users", "set-role", "ada", "user")
@@ -177,6 +179,7 @@ def test_the_own_account_is_administered_elsewhere_and_others_are_deleted(
     expect(section(page, "Access").get_by_label("Role")).to_have_count(0)
     bob = site.add("bob")
     page.goto(f"/admin/users/{bob.id}")
+    is_drawn(page)
     page.get_by_role("button", name="Delete account").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("To go on, type bob").fill("bob")

@@ -11,6 +11,7 @@ from tests.support.pages import (
     ask,
     fill,
     is_drawn,
+    is_ready,
     let_time_pass,
     open_as,
     opened,
@@ -43,6 +44,7 @@ def test_what_is_typed_outlives_the_session(
     expect(page.get_by_role("alert").first).to_contain_text("You were signed out.")
     with page.context.expect_page() as opened:
         page.get_by_role("link", name="Sign in in another tab").click()
+    is_ready(opened.value)
     sign_in(opened.value, site.ada)
     expect(opened.value.locator("#me")).to_contain_text("ada")
     opened.value.close()

@@ -172,7 +172,8 @@ def test_what_a_page_has_to_know_is_asked_again(
 
     answered(page, pattern, 200, "success", {**INVITATION, **STATE, "setup_state": "needs_admin"})
     page.route(pattern, refuse_once)
-    page.goto("/invite/abc" if opens is open_invite else "/setup")
+    with page.expect_event("requestfailed"):
+        page.goto("/invite/abc" if opens is open_invite else "/setup")
     expect(page.get_by_role("heading", name=seen)).to_be_visible()
     expect(page.get_by_label("Username")).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)

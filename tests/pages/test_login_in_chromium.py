@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.support.browser import Complaints, needs_chromium
-from tests.support.pages import Site, is_signed_in, open_as, sign_in, sign_out
+from tests.support.pages import Site, is_ready, is_signed_in, open_as, sign_in, sign_out
 
 pytestmark = needs_chromium
 
@@ -97,6 +97,7 @@ def test_who_is_signed_in_already_is_not_sent_on(page: Page, site: Site) -> None
     page.go_back()
     page.get_by_role("button", name="Use another account").click()
     expect(page.get_by_role("heading", name="Sign in to Gatehouse")).to_be_visible()
+    is_ready(page)
     sign_in(page, site.ada)
     is_signed_in(page, site.ada)
 

@@ -183,6 +183,7 @@ def test_an_invitation_that_was_used_leads_to_the_sign_in(
 def test_without_passwords_an_invitation_says_that_it_has_to_wait(page: Page, site: Site) -> None:
     path = invite(site)
     site.configure(auth_password_login_enabled=False)
+    page.wait_for_timeout(1500)  # for every worker
     page.goto(path)
     expect(page.get_by_text("Invitations cannot be accepted while")).to_be_visible()
     assert page.locator("form").count() == 0

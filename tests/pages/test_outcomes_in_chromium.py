@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.browser import Complaints, needs_chromium
-from tests.support.pages import Site, is_signed_in, sign_in
+from tests.support.pages import Site, is_ready, is_signed_in, sign_in
 
 pytestmark = needs_chromium
 
@@ -85,6 +85,7 @@ def test_an_account_that_waits_for_its_mail_can_ask_for_another(
     page.get_by_role("button", name="Send it again").click()
     expect(page.get_by_role("alert")).to_contain_text("another mail is on its way")
     page.get_by_role("button", name="Use another account").click()
+    is_ready(page)
     sign_in(page, site.ada)
     is_signed_in(page, site.ada)
 

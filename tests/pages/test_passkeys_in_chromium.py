@@ -159,6 +159,7 @@ def test_at_an_address_without_a_name_there_is_no_button_but_a_link(
 
 def test_while_the_site_has_no_address_no_passkeys_are_offered(page: Page, site: Site) -> None:
     site.configure(public_site_url=[])
+    page.wait_for_timeout(1500)  # for every worker
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto("/login")

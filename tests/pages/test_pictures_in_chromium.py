@@ -16,7 +16,7 @@ pytestmark = needs_chromium
 
 ORIENTATION = 0x0112  # in EXIF
 TURN_RIGHT = 6
-UPLOAD_BYTES_PER_SECOND = 150_000
+UPLOAD_BYTES_PER_SECOND = 50_000
 # The colours in the middle of each quarter.
 COLOURS = """(one) => [[1, 1], [3, 1], [1, 3], [3, 3]].map(([x, y]) => {
   const { width, height } = one;

@@ -1,12 +1,9 @@
 """The set-up on the pages /setup and /setup/storage, in a real browser."""
 
-from collections.abc import Iterator
-
 import pytest
 import sqlalchemy as sa
 from playwright.sync_api import Browser, Page, expect
 
-from app.storage_policies import service as storage
 from app.storage_policies.models import StoragePolicyGroup
 from tests.support.browser import Complaints, needs_chromium
 from tests.support.factories import PASSWORD, KnownUser
@@ -18,12 +15,10 @@ ADA = KnownUser(1, "ada", "ada@example.com", PASSWORD)
 
 
 @pytest.fixture
-def without_storage(site: Site) -> Iterator[None]:
-    """The default group is switched off; `bootstrap` mends that."""
+def without_storage(site: Site) -> None:
+    """The default group is switched off."""
     with site.rt.transaction() as session:
         session.execute(sa.update(StoragePolicyGroup).values(is_enabled=False))
-    yield
-    storage.bootstrap(site.rt)
 
 
 def set_up(page: Page) -> None:
@@ -55,7 +50,8 @@ def test_whoever_opens_an_empty_installation_is_led_through_the_set_up(
 def test_of_two_who_set_up_at_once_one_is_told_to_sign_in(
     page: Page, untouched: Site, complaints: Complaints
 ) -> None:
-    page.goto("/setup")
+    with page.expect_response("**/auth/check"):
+        page.goto("/setup")
     expect(page.get_by_role("button", name="Show the password")).to_be_visible()
     account = {"username": "eve", "email": "eve@example.com", "password": PASSWORD}
     untouched.post("/auth/setup", account)
@@ -67,8 +63,9 @@ def test_of_two_who_set_up_at_once_one_is_told_to_sign_in(
     page.wait_for_url("**/login")
 
 
-@pytest.mark.usefixtures("without_storage")
-def test_without_a_storage_route_the_administrator_makes_one(page: Page, untouched: Site) -> None:
+def test_without_a_storage_route_the_administrator_makes_one(
+    page: Page, untouched: Site, without_storage: None
+) -> None:
     page.goto("/setup")
     set_up(page)
     page.wait_for_url("**/setup/storage")

@@ -9,7 +9,7 @@ from app.settings import queries as settings_queries
 from app.settings import service as settings
 
 # Tables whose rows the migrations and the bootstrap have written.
-KEPT_TABLES = frozenset(
+FILLED_TABLES = frozenset(
     {
         "named_locks",
         "storage_policies",
@@ -26,15 +26,22 @@ class InitialState:
         self._rt = rt
         with rt.reading() as connection:
             self._settings = settings_queries.list_texts(connection)
+            self._rows = [
+                (table, [dict(row) for row in connection.execute(sa.select(table)).mappings()])
+                for table in Base.metadata.sorted_tables
+                if table.name in FILLED_TABLES
+            ]
 
     def restore(self) -> None:
-        """Remove every account, session, setting and counter."""
+        """Remove accounts, sessions and counters; settings and storage are as they were."""
         with Redis.from_url(self._rt.config.redis_url) as redis:
             redis.flushdb()
         with self._rt.transaction() as session:
             for table in reversed(Base.metadata.sorted_tables):
-                if table.name not in KEPT_TABLES:
-                    session.execute(sa.delete(table))
+                session.execute(sa.delete(table))
+            for table, rows in self._rows:
+                if rows:
+                    session.execute(sa.insert(table), rows)
             for name, text in self._settings.items():
                 settings_queries.store(session, name, text, self._rt.clock.now())
         settings.announce(self._rt)

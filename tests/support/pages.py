@@ -168,6 +168,11 @@ def is_drawn(page: Page) -> None:
     expect(page.locator("[aria-busy=true], .skeleton")).to_have_count(0)
 
 
+def is_ready(page: Page) -> None:
+    """Expect that a page with a password field listens to what is done there."""
+    expect(page.locator("[data-reveals]:visible").first).to_be_visible()
+
+
 def sign_out(page: Page) -> None:
     """Sign out by the menu of a page of the account."""
     page.locator("#account-menu summary").click()
