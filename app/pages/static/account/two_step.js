@@ -1,7 +1,7 @@
 // @ts-check
 // The second factor: set up with an app, recovery codes, turned off.
 
-import { call, callForFile } from "../base/api.js";
+import { call } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { formDialog } from "../base/dialog.js";
 import { el, replace } from "../base/dom.js";
@@ -60,6 +60,7 @@ async function reload(host) {
 async function setUp(host) {
   const flow = await asOwner(t("two_step.why"), () => orSignIn(call("post", "/auth/mfa/totp/setup/start")));
   if (!flow) return;
+  const { callForFile } = await import("../console/save_file.js");
   const picture = await callForFile("post", "/docs/qr-code", { body: { otpauth_uri: flow.otpauth_uri } });
   const url = URL.createObjectURL(picture);
   const close = formDialog(t("two_step.title"), t("two_step.turn_on"), [

@@ -1,7 +1,7 @@
 // @ts-check
 // Who did what, and when: the audit log with filters, details and export.
 
-import { call, callForFile } from "../base/api.js";
+import { call } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { openDialog } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
@@ -15,7 +15,7 @@ import { button, field, select, textInput } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 import { facts } from "../console/panel.js";
-import { saveFile, today } from "../console/save_file.js";
+import { callForFile, saveFile, today } from "../console/save_file.js";
 import { actorOf, detailPairs } from "./events.js";
 
 /** @typedef {import("./events.js").Entry} Entry */

@@ -66,20 +66,6 @@ async function hasNewToken({ code }) {
 }
 
 /**
- * The same for what is answered by a file.
- * @template {Method} M
- * @template {import("../../types").Path<M>} P
- * @param {M} method
- * @param {P} path
- * @param {import("../../types").Options<M, P>} [options]
- * @returns {Promise<Blob>}
- * @throws {Refusal}
- */
-export function callForFile(method, path, options = {}) {
-  return /** @type {Promise<any>} */ (call(method, path, /** @type {any} */ ({ ...options, asBlob: true })));
-}
-
-/**
  * Tells whether there is a session to go on with.
  * @returns {Promise<boolean>}
  * @throws {Refusal} if nobody knows
