@@ -7,7 +7,6 @@ import { byId, el, replace } from "../base/dom.js";
 import { ago, moment } from "../base/format.js";
 import { act } from "../base/form.js";
 import { t } from "../base/i18n.js";
-import { leaveFor } from "../base/page.js";
 import { showProblem } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn, signOut } from "../base/session.js";
@@ -74,12 +73,7 @@ function deviceCell({ user_agent: agent, ip_address: address, is_current: isCurr
 /** @param {Session} session */
 function endButton(session) {
   const device = deviceWords(session.user_agent);
-  return actButton(session.is_current ? t("sign_out") : t("sessions.end"), { class: "link", "aria-label": session.is_current ? t("sign_out") : t("sessions.end_one", { device }) }, () => (session.is_current ? leave() : remove(session.id)), { fail: failed });
-}
-
-async function leave() {
-  await signOut();
-  await leaveFor("/login?signed_out=1");
+  return actButton(session.is_current ? t("sign_out") : t("sessions.end"), { class: "link", "aria-label": session.is_current ? t("sign_out") : t("sessions.end_one", { device }) }, () => (session.is_current ? signOut() : remove(session.id)), { fail: failed });
 }
 
 /** @param {string} id */

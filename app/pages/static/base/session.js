@@ -10,8 +10,9 @@ import { signInPath } from "./return_path.js";
 
 const channel = new BroadcastChannel("gatehouse");
 const SIGNED_OUT = "signed-out";
+const SIGNED_OUT_PATH = "/login?signed_out=1";
 
-/** Answers that are still on their way when somebody signs out then lead nowhere. */
+/** Somebody signs out: answers that are still on their way lead nowhere any more. */
 let isLeaving = false;
 
 /**
@@ -27,10 +28,10 @@ export async function signedIn() {
   channel.addEventListener("message", ({ data }) => {
     if (data === SIGNED_OUT) {
       isLeaving = true;
-      leaveFor("/login?signed_out=1");
+      leaveFor(SIGNED_OUT_PATH);
+    } else if (data !== me.id) {
+      window.location.reload(); // what is typed here is this account's, and must not become the other's
     }
-    // What is typed here is another account's, and must not become this one's.
-    else if (data !== me.id) window.location.reload();
   });
   return me;
 }
@@ -86,7 +87,7 @@ export async function orSignIn(answer) {
   }
 }
 
-/** Ends the session in every tab. */
+/** Ends the session in every tab, and leaves for the sign-in page. */
 export async function signOut() {
   isLeaving = true;
   await logOut().catch((error) => {
@@ -94,6 +95,7 @@ export async function signOut() {
     throw error;
   });
   tellSignedOut();
+  await leaveFor(SIGNED_OUT_PATH);
 }
 
 /** Other tabs then show nothing of the account any more. */

@@ -5,7 +5,7 @@ import { byId, el, replace } from "../base/dom.js";
 import { useZone } from "../base/format.js";
 import { act } from "../base/form.js";
 import { t } from "../base/i18n.js";
-import { leaveFor, start } from "../base/page.js";
+import { start } from "../base/page.js";
 import { load } from "../base/retry.js";
 import { signedIn, signOut } from "../base/session.js";
 import { avatar } from "./avatar.js";
@@ -44,11 +44,6 @@ async function looksOtherwise(me) {
   return import("../base/preferences.js").then(({ adoptPreferences }) => adoptPreferences(me)).catch(() => false);
 }
 
-async function leave() {
-  await signOut();
-  await leaveFor("/login?signed_out=1");
-}
-
 /**
  * Shows whose page it is; called again when name or picture have changed.
  * @param {Me} me
@@ -64,7 +59,7 @@ export function showWho(me) {
 /** Makes navigation and sign-out work. */
 export function offerMenus() {
   const button = byId("sign-out");
-  button.addEventListener("click", () => act(button, t("sign_out.busy"), leave));
+  button.addEventListener("click", () => act(button, t("sign_out.busy"), signOut));
   const toggle = byId("nav-toggle");
   toggle.addEventListener("click", () => {
     toggle.setAttribute("aria-expanded", String(toggle.getAttribute("aria-expanded") !== "true"));

@@ -14,11 +14,7 @@ import { dealtWith, measure } from "./new_account.js";
 
 function offerSignOut() {
   const button = byId("sign-out");
-  const leave = async () => {
-    await signOut();
-    await leaveFor("/login?signed_out=1");
-  };
-  button.addEventListener("click", () => act(button, t("sign_out.busy"), leave));
+  button.addEventListener("click", () => act(button, t("sign_out.busy"), signOut));
 }
 
 /** @param {string} value */
