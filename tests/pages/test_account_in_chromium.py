@@ -159,16 +159,30 @@ def test_passkeys_are_added_renamed_and_deleted(
     expect(passkeys.get_by_role("heading")).to_be_focused()
 
 
+def test_at_an_address_beside_the_first_no_passkey_is_made(page: Page, site: Site) -> None:
+    site.configure(public_site_url=["https://cloud.example.com", site.origin])
+    page.wait_for_timeout(1500)  # for every worker
+    device = VirtualAuthenticator(page)
+    open_as(page, site.ada, "/settings/security")
+    section(page, "Passkeys").get_by_role("button", name="Add a passkey").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Continue").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("Passkeys do not work at this address.")
+    assert device.passkeys == []
+
+
 def test_two_steps_are_set_up_and_turned_off(
     page: Page, site: Site, complaints: Complaints
 ) -> None:
     open_as(page, site.ada, "/settings/security")
     steps = section(page, "Two-step sign-in")
-    steps.get_by_role("button", name="Set up").click()
+    with page.expect_request("**/docs/qr-code") as drawn:
+        steps.get_by_role("button", name="Set up").click()
     dialog = page.get_by_role("dialog", name="Two-step sign-in")
     expect(dialog.get_by_role("img", name="QR code")).to_have_js_property("complete", True)
     assert dialog.get_by_role("img").evaluate("(one) => one.naturalWidth") > 0
     secret = dialog.locator("code").inner_text().replace(" ", "")
+    assert f"secret={secret}&" in drawn.value.post_data_json["otpauth_uri"]
     app = Authenticator(secret, site.rt.clock)
     assert barriers(page) == []
     code = dialog.get_by_label("Code from the app")

@@ -1,11 +1,16 @@
 """Signing in with a passkey on the page /login: by its button, and from the field's suggestions."""
 
+from pathlib import Path
+from urllib.parse import urlsplit
+
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Error, Page, Route, expect
 
 from app.passkeys import queries
-from tests.support.browser import Complaints, needs_chromium
+from tests.support.browser import CHROMIUM, FLAGS, Complaints, needs_chromium
 from tests.support.pages import Site, is_drawn, is_signed_in, make_passkey, opened, sign_in
+from tests.support.smtp import Authority
+from tests.support.tls_front import TlsFront
 from tests.support.virtual_authenticator import VirtualAuthenticator
 
 pytestmark = needs_chromium
@@ -19,6 +24,12 @@ CredentialsContainer.prototype.get = function (options) {
   document.documentElement.dataset.mediation = options.mediation ?? "required";
   return get.call(this, options);
 };
+"""
+# As browsers have it before WebAuthn Level 3.
+WITHOUT_JSON = """
+delete PublicKeyCredential.parseCreationOptionsFromJSON;
+delete PublicKeyCredential.parseRequestOptionsFromJSON;
+delete PublicKeyCredential.prototype.toJSON;
 """
 
 
@@ -165,3 +176,45 @@ def test_while_the_site_has_no_address_no_passkeys_are_offered(page: Page, site:
     page.goto("/login")
     page.wait_for_load_state("networkidle")
     assert not [url for url in asked if "passkeys" in url]
+
+
+def test_a_browser_without_json_methods_is_helped(page: Page, site: Site) -> None:
+    page.add_init_script(WITHOUT_JSON)
+    VirtualAuthenticator(page)
+    page.goto("/login")
+    sign_in(page, site.ada)
+    is_signed_in(page, site.ada)
+    make_passkey(page)
+    with pytest.raises(Error, match="exists"):
+        make_passkey(page)
+    page.context.clear_cookies()
+    page.goto("/login")
+    is_signed_in(page, site.ada)
+
+
+def test_hosts_below_the_first_address_share_its_passkeys(
+    chromium: Browser, site: Site, complaints: Complaints, tmp_path: Path
+) -> None:
+    """The browser would have them used on any of them, the service on its own addresses alone."""
+    first, second, other = (f"https://{name}example.com" for name in ("", "cloud.", "other."))
+    site.configure(public_site_url=[first, second])
+    tls = Authority(tmp_path).server("example.com")
+    with TlsFront(tls, urlsplit(site.origin).port or 0) as front:
+        rules = f"--host-resolver-rules=MAP *example.com:443 127.0.0.1:{front.port}"
+        start = chromium.browser_type.launch
+        with (
+            start(executable_path=CHROMIUM, args=[*FLAGS, rules]) as browser,
+            opened(browser, first, complaints, second, other, ignore_https_errors=True) as page,
+        ):
+            device = VirtualAuthenticator(page)
+            page.goto("/login")
+            sign_in(page, site.ada)
+            is_signed_in(page, site.ada)
+            make_passkey(page)
+            assert [one["rpId"] for one in device.passkeys] == ["example.com"]
+            page.goto(f"{second}/login")
+            is_signed_in(page, site.ada)
+            with page.expect_response(START) as refused:
+                page.goto(f"{other}/login")
+            assert refused.value.json()["code"] == "auth.request_origin_untrusted"
+            complaints.take_refusal(403)

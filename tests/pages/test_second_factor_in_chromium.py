@@ -1,11 +1,15 @@
 """The second step of a sign-in on the page /login."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.authenticator import Authenticator
 from tests.support.browser import Complaints, needs_chromium
+from tests.support.mailbox import text_of
 from tests.support.pages import Site, give_totp, is_signed_in, sign_in
+from tests.support.smtp import HOST, RecordingSmtpServer
 
 pytestmark = needs_chromium
 
@@ -58,6 +62,29 @@ def test_a_recovery_code_signs_in(page: Page, site: Site, app: Authenticator) ->
     )
     enter(page, page.recovery_codes[0])  # type: ignore[attr-defined]
     is_signed_in(page, site.ada)
+
+
+def test_a_code_from_a_mail_signs_in(page: Page, site: Site, app: Authenticator) -> None:
+    with RecordingSmtpServer() as server:
+        site.configure(
+            mail_smtp_host=HOST,
+            mail_smtp_port=server.port,
+            mail_from_address="files@files.example",
+            mail_security=False,
+            auth_email_code_login_enabled=True,
+            auth_email_code_login_allow_totp_fallback=True,
+        )
+        page.wait_for_timeout(1500)  # for every worker
+        page.reload()
+        sign_in(page, site.ada)
+        page.get_by_role("radio", name="E-mail").check()
+        page.get_by_role("button", name="Send code").click()
+        field = page.get_by_label("Code from the mail")
+        expect(field).to_be_focused()
+        texts = "\n".join(text_of(mail.message) for mail in server.received)
+        [code] = re.findall(r"\b\d{8}\b", texts)
+        enter(page, code)
+        is_signed_in(page, site.ada)
 
 
 def test_after_five_wrong_codes_the_sign_in_begins_anew(
