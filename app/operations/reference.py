@@ -1,4 +1,4 @@
-"""The files of the API reference page, their Content Security Policy, and the page's QR codes.
+"""The files of the API reference page, their Content Security Policy, and QR codes for the pages.
 
 Invariants: the page runs no script except files served by this service, and connects to no other
 host. The otpauth:// link drawn as a QR code contains a secret, so it is neither stored nor logged,
@@ -18,8 +18,6 @@ from app.core.thread_pool import ThreadPool
 from app.web.errors import EndpointNotFound
 
 STATIC = Path(__file__).parent / "static"
-# Modules that the built-in pages use as well.
-SHARED, SHARED_FOLDER = "base/", Path(__file__).parents[1] / "pages" / "static" / "base"
 SWAGGER_UI_VERSION = metadata.version("flask-swagger-ui")
 SWAGGER_UI_FILES = frozenset({"swagger-ui.css", "swagger-ui-bundle.js"})
 YEAR_SECONDS = 365 * 24 * 60 * 60
@@ -58,8 +56,6 @@ def own_file(name: str) -> Response:
 
     Raises: PageFileMissing.
     """
-    if name.startswith(SHARED):
-        return _file(SHARED_FOLDER, name.removeprefix(SHARED))
     return _file(STATIC, name)
 
 

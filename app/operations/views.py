@@ -123,7 +123,7 @@ def openapi() -> ResponseReturnValue:
 @anonymous_route()
 @answers(media_type="text/html", name="getReferencePage")
 def reference_page() -> ResponseReturnValue:
-    """Return the reference page, on which every call can be tried."""
+    """Return the reference page, Swagger UI, on which every call can be tried."""
     if request.path.endswith("/"):
         # The page's links are relative, so that it works below any path prefix of a proxy.
         return redirect("../docs", 308)
@@ -143,7 +143,7 @@ def reference_file(name: str) -> ResponseReturnValue:
 @docs.get("/docs/swagger-ui/<version>/<name>")
 @answers(media_type="*/*", is_conditional=True, errors=(PageFileMissing,), name="getSwaggerUiFile")
 def swagger_ui_file(version: str, name: str) -> ResponseReturnValue:
-    """Return a file of Swagger UI, which draws the list of operations."""
+    """Return a file of Swagger UI, which draws the reference page."""
     return reference.swagger_ui_file(version, name)
 
 
@@ -152,7 +152,7 @@ def swagger_ui_file(version: str, name: str) -> ResponseReturnValue:
 @json_body(QrCodeSchema)
 @answers(media_type="image/svg+xml", errors=(Overloaded,), name="drawQrCode")
 def draw_qr_code(otpauth_uri: str) -> Response:
-    """Draw the link for an authenticator app as a QR code, for the reference page.
+    """Draw the link for an authenticator app as a QR code, for the page /settings/security.
 
     A frontend draws its own. The link is neither stored nor logged.
     """

@@ -1,10 +1,10 @@
-"""Fixtures: the service as bin/serve runs it, its reference page in a real browser, its metrics."""
+"""Fixtures: the service as bin/serve runs it, a real browser, its metrics."""
 
 from collections.abc import Iterator
 
 import pytest
 from flask import Flask
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 from prometheus_client import REGISTRY
 
 from app.factory import create_app
@@ -12,7 +12,7 @@ from app.operations.service import Dependencies
 from app.web import runtime as web_runtime
 from app.web.metrics import WorkerProcesses
 from tests.support import servers
-from tests.support.browser import Complaints, launched, reference_page
+from tests.support.browser import launched
 from tests.support.initial_state import InitialState
 from tests.support.launcher import Service
 
@@ -49,18 +49,6 @@ def service(running: tuple[Service, InitialState]) -> Service:
 @pytest.fixture
 def origin(service: Service) -> str:
     return f"http://localhost:{service.port}"
-
-
-@pytest.fixture
-def complaints() -> Complaints:
-    return Complaints()
-
-
-@pytest.fixture
-def page(chromium: Browser, origin: str, complaints: Complaints) -> Iterator[Page]:
-    """The reference page; the test fails when it complains or speaks to anybody else."""
-    with reference_page(chromium, origin, complaints) as page:
-        yield page
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
 
 from tests.support import npm, typescript
-from tests.support.browser import PASSWORD, needs_chromium
+from tests.support.browser import needs_chromium
 from tests.support.launcher import Service
 from tests.support.servers import ROOT
 
@@ -17,6 +17,7 @@ pytestmark = needs_chromium
 
 SCRIPT = re.compile(r"^```js\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ACCESS = "service_access"
+PASSWORD = "a first password"
 SECONDS = 300
 
 # Each page answers with a name, or the code of a refusal.

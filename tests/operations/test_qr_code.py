@@ -1,4 +1,4 @@
-"""The QR code of the reference page: what it draws, for whom, and what it refuses."""
+"""The QR code of the page /settings/security: what it draws, for whom, and what it refuses."""
 
 import logging
 import re

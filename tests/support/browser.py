@@ -1,12 +1,11 @@
-"""Drives the API reference page in the system's Chromium."""
+"""The system's Chromium, and what its pages complain of."""
 
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, expect, sync_playwright
 
 # The shell without windows takes half the time of the whole browser.
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
@@ -20,8 +19,6 @@ FLAGS = (
     "--disable-sync",
     "--no-first-run",
 )
-DOCS = "/api/v1/docs"
-PASSWORD = "a first password"
 
 needs_chromium = [
     pytest.mark.browser,
@@ -53,87 +50,3 @@ def launched() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS])
         yield browser
         browser.close()
-
-
-@contextmanager
-def reference_page(
-    browser: Browser, origin: str, complaints: Complaints, *others: str
-) -> Iterator[Page]:
-    """Open the page; afterwards assert no console errors and no requests to foreign hosts.
-
-    `others` are further origins it may contact.
-    """
-    hosts: set[str] = set()
-    page = browser.new_page()
-    page.on("console", complaints.note)
-    page.on("pageerror", lambda error: complaints.texts.append(str(error)))
-    page.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
-    page.goto(origin + DOCS)
-    yield page
-    page.close()
-    assert complaints.texts == []
-    # Pictures inside a style sheet are data: URLs and have no host.
-    assert hosts - {""} == {urlsplit(known).netloc for known in (origin, *others)}
-
-
-class Step:
-    """One step of a panel."""
-
-    def __init__(self, page: Page, title: str) -> None:
-        heading = page.get_by_role("heading", name=title, exact=True)
-        self.node = page.locator("li.step").filter(has=heading)
-        self.said = self.node.locator(".said")
-        self.answer = self.node.get_by_label("Answer")
-        self.request = self.node.get_by_label("Request")
-
-    def open(self) -> None:
-        """Unfold the step by a click on its summary."""
-        self.node.locator("summary").click()
-
-    def press(self, name: str) -> None:
-        self.node.get_by_role("button", name=name, exact=True).click()
-
-    def fill(self, label: str, value: str) -> None:
-        self.field(label).fill(value)
-
-    def field(self, label: str) -> Locator:
-        return self.node.get_by_label(label, exact=True)
-
-    def says(self, words: str) -> None:
-        expect(self.said).to_contain_text(words)
-
-
-def set_up_and_sign_in(page: Page) -> None:
-    """Walk through the first steps of an empty installation, as admin with PASSWORD."""
-    check = Step(page, "Look at the state")
-    check.press("Check")
-    check.says("The installation is empty")
-    expect(check.answer).to_contain_text('"needs_admin"')
-    check.press("Next: Create the first administrator")
-    setup = Step(page, "Create the first administrator")
-    setup.fill("Password", PASSWORD)
-    setup.press("Create")
-    setup.says("admin is the administrator")
-    expect(setup.request).not_to_contain_text(PASSWORD)
-    setup.press("Next: Sign in")
-    login = Step(page, "Sign in")
-    expect(login.field("Username or e-mail")).to_have_value("admin")
-    login.press("Sign in")
-    login.says("Signed in.")
-    expect(page.locator("#account")).to_have_text("Signed in")
-
-
-def widths(page: Page) -> list[int]:
-    """Return the page's width, and the rightmost edge of its content outside any scroller."""
-    found: list[int] = page.evaluate(
-        """() => {
-            const scrolls = (node) => /auto|scroll/.test(getComputedStyle(node).overflowX);
-            const inScroller = (node) =>
-              node && (scrolls(node) || inScroller(node.parentElement));
-            const nodes = [...document.querySelectorAll("main *")].filter((node) =>
-              !inScroller(node.parentElement) && !node.closest(".visually-hidden"));
-            const ends = nodes.map((node) => Math.ceil(node.getBoundingClientRect().right));
-            return [document.documentElement.scrollWidth, Math.max(...ends)];
-        }"""
-    )
-    return found
