@@ -1,7 +1,6 @@
 """Fixtures: a real application on a real database and a real Redis, with a clock that stands still.
 
-Tests that use `database_url`, directly or through `app`, run on SQLite; those of BOTH_DATABASES
-run on PostgreSQL, too.
+Tests run on SQLite; those marked `both_databases` on PostgreSQL, too.
 """
 
 # ruff: noqa: E402 - modules must be registered for rewriting before they are imported
@@ -23,7 +22,6 @@ pytest.register_assert_rewrite(
 )
 
 from app.core import redis as redis_client
-from app.core.config import Bucket
 from app.core.http_client import HttpClient
 from app.core.mailer import Mailer
 from app.core.runtime import Runtime
@@ -37,6 +35,7 @@ from tests.support.factories import KnownUser
 from tests.support.fake_provider import FakeProvider
 from tests.support.live import LiveService, eventually
 from tests.support.mailbox import Mailbox
+from tests.support.shared_application import AMPLE, SharedApplication
 
 sharing.install()
 leaks.install()
@@ -50,9 +49,6 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("any machine")
 
-# Rate limits are on, but high enough that an ordinary test never meets them.
-AMPLE = Bucket(per_second=100_000, burst=100_000)
-
 # The fixtures of running services, with the settings in which they differ. SLOW_REQUEST_MS is off,
 # so that what they log does not depend on their speed.
 LIVE: dict[str, dict[str, str]] = {
@@ -61,73 +57,38 @@ LIVE: dict[str, dict[str, str]] = {
 }
 
 
-# What depends on the database (who wins a race, what a lost connection does), and a journey through
-# each area: folders and modules.
-BOTH_DATABASES = {
-    "database",
-    "degraded",
-    "races",
-    "upgrade",
-    "test_races",
-    "test_prepare",
-    "test_own_teams",
-    "test_admin_system",
-    "test_activity",
-    "test_deletion",
-    "test_export",
-    "test_users",
-    "test_upload",
-    "test_change_email",
-    "test_listening",
-    "test_callback",
-    "test_accept",
-    "test_challenge",
-    "test_login",
-    "test_outbox",
-    "test_management",
-    "test_totp_setup",
-    "test_registration",
-    "test_change_password",
-    "test_confirm_reset",
-    "test_profile",
-    "test_register",
-    "test_list_and_revoke",
-    "test_refresh",
-    "test_setup",
-    "test_groups",
-    "test_admin_audit",
-    "test_admin_teams",
-    "test_admin_groups",
-    "test_admin_providers",
-    "test_migrate",
-}
+# Tests that ask for one of these are about configuration, or change what an application keeps in
+# memory: they get an application of their own.
+OWN_APPLICATION = frozenset(
+    {"make_app", "database_url", "redis_url", "own_valkey", "fake_provider", "certified_provider"}
+)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Choose the database or databases of a test; markers restrict it to one."""
-    path = metafunc.definition.path
-    databases = ["sqlite"]
-    if metafunc.definition.get_closest_marker("postgres"):
-        databases = ["postgres"]
-    elif any(metafunc.definition.get_closest_marker(name) for name in ("sqlite", "any_database")):
-        databases = ["sqlite"]
-    elif BOTH_DATABASES & {path.stem, path.parent.name}:
-        databases = ["sqlite", "postgres"]
-    for fixture in ("database_url", *LIVE):
-        if fixture in metafunc.fixturenames:
-            metafunc.parametrize(fixture, databases, indirect=True)
+    """Run a test marked `both_databases` on each of them."""
+    marked = metafunc.definition.get_closest_marker
+    is_for_both = marked("both_databases") and not (marked("sqlite") or marked("postgres"))
+    if is_for_both and "database" in metafunc.fixturenames:
+        metafunc.parametrize("database", ["sqlite", "postgres"], indirect=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests of one running service, or of one browser, in one worker of the suite."""
     for item in items:
-        callspec = getattr(item, "callspec", None)
         if item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
         for fixture in LIVE:
-            if callspec is not None and fixture in callspec.params:
+            if fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.live)
-                item.add_marker(pytest.mark.xdist_group(f"{fixture}-{callspec.params[fixture]}"))
+                item.add_marker(pytest.mark.xdist_group(f"{fixture}-{database_of(item)}"))
+
+
+def database_of(item: pytest.Item) -> str:
+    """Return the database a test runs on."""
+    callspec = getattr(item, "callspec", None)
+    if callspec is not None and "database" in callspec.params:
+        return str(callspec.params["database"])
+    return "postgres" if item.get_closest_marker("postgres") else "sqlite"
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -274,24 +235,17 @@ def live_redis_server(worker_number: int) -> Iterator[str]:
 
 
 @pytest.fixture
-def live(
-    request: pytest.FixtureRequest, live_services: Callable[[str, str], LiveService]
-) -> LiveService:
-    """The real service with two workers and no accounts; its tests, too, run on both databases.
-
-    It trusts this machine as a proxy.
-    """
-    service = live_services("live", request.param)
+def live(database: str, live_services: Callable[[str, str], LiveService]) -> LiveService:
+    """The real service with two workers and no accounts. It trusts this machine as a proxy."""
+    service = live_services("live", database)
     service.reset()
     return service
 
 
 @pytest.fixture
-def direct(
-    request: pytest.FixtureRequest, live_services: Callable[[str, str], LiveService]
-) -> LiveService:
+def direct(database: str, live_services: Callable[[str, str], LiveService]) -> LiveService:
     """Like `live`, but without a trusted proxy: every peer is a client."""
-    service = live_services("direct", request.param)
+    service = live_services("direct", database)
     service.reset()
     return service
 
@@ -307,13 +261,19 @@ def certified_provider() -> Iterator[oidc_provider.OidcProvider]:
         yield provider
 
 
-# --- one application per test --------------------------------------------------------------------
+# --- applications ---------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def database(request: pytest.FixtureRequest) -> str:
+    """The name of the database that the test runs on, `sqlite` or `postgres`."""
+    return database_of(request.node)
+
+
+@pytest.fixture
+def database_url(request: pytest.FixtureRequest, database: str, tmp_path: Path) -> str:
     """A migrated database without accounts, with a complete default storage route."""
-    if request.param == "sqlite":
+    if database == "sqlite":
         template = request.getfixturevalue("sqlite_template")
         return servers.copy_sqlite(template, tmp_path / "gatehouse.db")
     return request.getfixturevalue("postgres_database").reset()
@@ -325,6 +285,30 @@ def redis_url(redis_server: str) -> str:
     with Redis.from_url(redis_server) as client:
         client.flushdb()
     return redis_server
+
+
+@pytest.fixture(scope="session")
+def shared_applications(
+    request: pytest.FixtureRequest, redis_server: str, server_folder: Path
+) -> Iterator[Callable[[str], SharedApplication]]:
+    """The application that the tests of this worker share, one for each database."""
+    known: dict[str, SharedApplication] = {}
+
+    def find(database: str) -> SharedApplication:
+        if database not in known:
+            pristine: servers.Pristine
+            if database == "sqlite":
+                template = request.getfixturevalue("sqlite_template")
+                pristine = servers.PristineFile(template, server_folder / "shared.db")
+            else:
+                pristine = request.getfixturevalue("postgres_database")
+            instance = server_folder / f"shared-{database}"
+            known[database] = SharedApplication(instance, pristine, redis_server)
+        return known[database]
+
+    yield find
+    for shared in known.values():
+        shared.drop()
 
 
 @pytest.fixture
@@ -348,8 +332,26 @@ def wait_for() -> Callable[[Callable[[], Any]], Any]:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
+def shared(
+    request: pytest.FixtureRequest,
+    database: str,
+    shared_applications: Callable[[str], SharedApplication],
+) -> SharedApplication | None:
+    """The application to share, or None if the test gets one of its own."""
+    is_own = request.node.get_closest_marker("own_application") or not OWN_APPLICATION.isdisjoint(
+        request.fixturenames
+    )
+    if is_own:
+        return None
+    shared = shared_applications(database)
+    shared.renew()
+    return shared
+
+
+@pytest.fixture
+def clock(shared: SharedApplication | None) -> FakeClock:
+    """Stands still until the test advances it."""
+    return shared.clock if shared else FakeClock()
 
 
 @pytest.fixture
@@ -378,8 +380,7 @@ def make_app(
         http_client: HttpClient | None = None,
         **overrides: Any,
     ) -> Flask:
-        generous = {"anonymous_bucket": AMPLE, "session_bucket": AMPLE}
-        config = servers.cheap_config(instance, database_url, redis_url, **(generous | overrides))
+        config = servers.cheap_config(instance, database_url, redis_url, **(AMPLE | overrides))
         app = create_app(config, clock=clock, redis=redis, mailer=mailer, http_client=http_client)
         servers.prepare_instance(app)
         sharing.share_routes(app)
@@ -392,8 +393,14 @@ def make_app(
 
 
 @pytest.fixture
-def app(make_app: Callable[..., Flask]) -> Flask:
-    return make_app()
+def app(request: pytest.FixtureRequest, shared: SharedApplication | None) -> Iterator[Flask]:
+    """The application, on empty stores; tests that need no other share it."""
+    if shared is None:
+        yield request.getfixturevalue("make_app")()
+        return
+    yield shared.take()
+    if "monkeypatch" in request.fixturenames:
+        shared.drop()  # it may keep what it saw of the patch
 
 
 @pytest.fixture

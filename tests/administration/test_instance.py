@@ -122,14 +122,12 @@ def test_to_start_over_has_to_be_said(new, rt, elsewhere):
     assert new("users", "list").exit_code == 0
 
 
-@pytest.mark.any_database
 def test_no_keys_are_made_while_the_database_is_away(new, elsewhere):
     """It cannot tell whether it was used with others."""
     new("prepare", "--json", url=UNREACHABLE).refuses("database.error")
     assert not (elsewhere / "keys.json").exists()
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize("text", ["", "{", '{"keys": []}', "[]"], ids=ascii)
 def test_a_damaged_key_file_is_not_replaced(new, elsewhere, text):
     assert new("prepare").exit_code == 0
@@ -139,7 +137,6 @@ def test_a_damaged_key_file_is_not_replaced(new, elsewhere, text):
     assert (elsewhere / "keys.json").read_text() == text
 
 
-@pytest.mark.any_database
 def test_a_disk_without_room_for_keys_is_told_and_nothing_is_left_on_it(new, elsewhere):
     with full_disk.small(elsewhere):
         full_disk.fill(elsewhere / "waste")
@@ -148,7 +145,6 @@ def test_a_disk_without_room_for_keys_is_told_and_nothing_is_left_on_it(new, els
         assert [file.name for file in elsewhere.iterdir()] == ["waste"]
 
 
-@pytest.mark.any_database
 def test_two_who_make_keys_at_once_agree(
     rt, elsewhere, database_url, redis_url, clock, monkeypatch
 ):
@@ -169,7 +165,6 @@ def test_two_who_make_keys_at_once_agree(
     assert list(elsewhere.iterdir()) == [elsewhere / "keys.json"]
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize("text", ["", "{}", "no JSON", "\x00", '{"keys": []}', None], ids=ascii)
 def test_doctor_examines_the_rest_without_a_key_file_that_can_be_read(new, elsewhere, text):
     assert new("prepare").exit_code == 0

@@ -171,7 +171,7 @@ def test_typed_names_cannot_steer_the_terminal(line, api, user):
     assert len(text.splitlines()) == 2
 
 
-@pytest.mark.any_database  # on SQLite, version 0.1 gave the id of a deleted account to the next
+# On SQLite, version 0.1 gave the id of a deleted account to the next
 def test_nobody_is_blamed_for_what_an_earlier_account_of_the_same_id_did(
     line, rt, api, user, clock
 ):

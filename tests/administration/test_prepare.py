@@ -38,7 +38,6 @@ def test_so_is_what_a_newer_one_migrates_meanwhile(line, rt, wait_for):
         assert prepared.result(timeout=10) == {"prepared": False}
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize("error", [NotImplementedError, RecursionError, ValueError])
 def test_a_bug_in_a_migration_is_told_with_its_traceback(app, monkeypatch, caplog, error):
     """Of a RuntimeError in its hooks gunicorn shows the text alone, and this one has none."""
@@ -53,7 +52,6 @@ def test_a_bug_in_a_migration_is_told_with_its_traceback(app, monkeypatch, caplo
     assert error.__name__ in caplog.text
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("code", "exit_code", "told"), [("why", 1, "why\n"), (3, 3, ""), (None, 0, "")]
 )

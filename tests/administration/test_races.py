@@ -31,6 +31,8 @@ from tests.support.factories import (
 )
 from tests.support.races import run_concurrently
 
+pytestmark = pytest.mark.both_databases
+
 
 def outcome(action, rt, *arguments, **named):
     """Return what it returns or raises."""

@@ -18,8 +18,6 @@ from tests.support.images import (
     upload,
 )
 
-pytestmark = pytest.mark.any_database
-
 MEBIBYTE = 2**20
 
 

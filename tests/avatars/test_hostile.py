@@ -33,7 +33,7 @@ KINDS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
 MEBIBYTE = 2**20
 
 # Pillow tells of damage by warnings, too; a server only writes them down.
-pytestmark = [pytest.mark.any_database, pytest.mark.filterwarnings("ignore::UserWarning")]
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 def refused(client, content, *codes):

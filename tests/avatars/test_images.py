@@ -24,8 +24,6 @@ from tests.support.images import (
     upload,
 )
 
-pytestmark = pytest.mark.any_database
-
 CORNERS = {
     "top left": (64, 64),
     "top right": (448, 64),

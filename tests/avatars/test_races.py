@@ -22,6 +22,8 @@ from tests.support.factories import audit_rows, make_user
 from tests.support.images import BLUE, RED, plain, shown, upload
 from tests.support.races import run_concurrently
 
+pytestmark = pytest.mark.both_databases
+
 MANY = 16
 
 

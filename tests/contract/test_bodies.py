@@ -4,14 +4,12 @@ import inspect
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
-import pytest
 from marshmallow import fields
 
 from app.web.operation import operation_of
 from app.web.paging import PageQuery
 from tests.contract.routes import routes
 
-pytestmark = pytest.mark.any_database
 OTHERS = {"principal", "by", "page", "upload"}
 PAGE = {"limit", "offset", "sort_by", "sort_order"}  # which loads as `page`
 

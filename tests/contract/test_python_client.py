@@ -16,7 +16,6 @@ from tests.support.leaks import watch
 from tests.support.live import LiveService
 from tests.support.openapi import DOCUMENT
 
-pytestmark = pytest.mark.any_database
 FOLDER = Path(__file__).with_name("python_client")
 PACKAGE = "gatehouse_client"
 ACCESS = "service_access"

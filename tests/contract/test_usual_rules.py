@@ -11,7 +11,6 @@ from jsonschema import Draft202012Validator
 from tests.support import npm
 from tests.support.openapi import DOCUMENT
 
-pytestmark = pytest.mark.any_database
 FOLDER = Path(__file__).with_name("redocly")
 # Neither usage data nor a look for newer versions.
 QUIET = {"REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"}

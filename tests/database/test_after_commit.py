@@ -11,6 +11,8 @@ from app.mail.templates import Template
 from app.sessions import service as sessions
 from app.users.models import User
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def done():

@@ -7,6 +7,8 @@ import pytest
 
 from tests.support import servers
 
+pytestmark = pytest.mark.both_databases
+
 # Its times are shorter than the product's, so that the test is.
 PROGRAM = """
 import sys

@@ -7,6 +7,8 @@ from app.core.db import Base
 from tests.support.api import ApiClient
 from tests.support.factories import delete_user, make_user
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.mark.usefixtures("admin")
 def test_the_id_of_a_deleted_account_is_not_given_to_the_next(make_app, rt):

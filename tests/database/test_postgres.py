@@ -13,6 +13,8 @@ from app.core.database import postgres
 from app.factory import create_app
 from tests.support import servers
 
+pytestmark = pytest.mark.both_databases
+
 
 def parameters(rt):
     with rt.database.engine.connect() as connection:

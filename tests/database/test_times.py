@@ -7,6 +7,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from app.core.db import UTCDateTime
 
+pytestmark = pytest.mark.both_databases
+
 EAST = timezone(timedelta(hours=2))
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 DIALECTS = [sqlite.dialect(), postgresql.dialect()]

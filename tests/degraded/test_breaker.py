@@ -16,6 +16,8 @@ from app.core.redis import (
 )
 from tests.support.clock import FakeClock
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def clock():

@@ -11,6 +11,8 @@ from tests.support.challenge import give_totp, start_login, verify
 from tests.support.factories import make_user
 from tests.support.live import eventually
 
+pytestmark = pytest.mark.both_databases
+
 FAIL_FAST_TIMEOUT_SECONDS = 0.25
 
 

@@ -19,6 +19,8 @@ from tests.support.mailbox import text_of
 from tests.support.outbox import use_smtp
 from tests.support.smtp import RecordingSmtpServer
 
+pytestmark = pytest.mark.both_databases
+
 WRONG = "auth.mfa_code_invalid"
 
 

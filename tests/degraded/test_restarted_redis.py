@@ -9,6 +9,8 @@ from tests.support.authenticator import finish_setup, start_setup
 from tests.support.challenge import give_totp, start_login, verify
 from tests.support.factories import count, make_user
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def app(make_app, own_valkey):

@@ -22,6 +22,8 @@ from tests.support.factories import audit_rows
 from tests.support.privileges import bound_by_modes
 from tests.support.races import run_concurrently
 
+pytestmark = pytest.mark.both_databases
+
 
 class Sqlite:
     """Loses the file and finds it again."""

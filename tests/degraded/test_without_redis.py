@@ -15,6 +15,8 @@ from tests.support.challenge import give_totp, send_code, start_login, verify
 from tests.support.commands import CommandLine
 from tests.support.factories import audit_rows, configure, count, make_user
 
+pytestmark = pytest.mark.both_databases
+
 WRONG = "not the password"
 
 
@@ -255,7 +257,6 @@ def unwritable(own_valkey):
     return spoil
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("how", "reason", "mend"),
     [
@@ -280,7 +281,6 @@ def test_one_that_takes_nothing_is_not_ready(make_app, own_valkey, unwritable, h
     assert mend in found["message"]
 
 
-@pytest.mark.any_database
 def test_what_is_written_to_see_is_gone_a_moment_later(make_app, monkeypatch):
     assert redis_client.WRITE_PROBE_TTL_MS == 1000
     # A busy machine may look later than that.

@@ -11,7 +11,6 @@ from app.events.messages import Kind, parse, sync_required
 from tests.support.openapi import DOCUMENT, NAME
 from tests.support.storage_events import SCHEMA
 
-pytestmark = pytest.mark.any_database
 PUBLISHED = SCHEMA["properties"]["event"]
 STREAM = "/api/v1/auth/events/storage"
 

@@ -1,10 +1,14 @@
 """Streams that are opened at the same moment."""
 
+import pytest
+
 from app.core.client import Client
 from app.events.errors import TooManyStreams, WorkerFull
 from app.events.views import HUB
 from app.sessions import service as sessions
 from tests.support.races import run_concurrently
+
+pytestmark = pytest.mark.both_databases
 
 
 def opener(rt, hub, user):

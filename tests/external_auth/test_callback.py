@@ -293,7 +293,6 @@ def test_the_issuer_of_the_callback_is_checked(api, jane, fake, announced):
         signs_in(answer)
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_wrong_answer_leaves_no_account_and_no_session(rt, api, jane, fake, corp, fault):
     change_provider(rt, corp, auto_provision_enabled=True, auto_link_verified_email_enabled=True)

@@ -29,6 +29,8 @@ from tests.support.factories import change_user, configure, count, make_user
 from tests.support.fake_provider import PERSON
 from tests.support.races import run_concurrently
 
+pytestmark = pytest.mark.both_databases
+
 MANY = 8
 
 

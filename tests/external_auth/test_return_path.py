@@ -8,8 +8,6 @@ from app.external_auth.errors import ReturnPathInvalid
 from app.external_auth.sign_in.service import checked_path
 from tests.support.external import link, location, sign_in
 
-pytestmark = pytest.mark.any_database
-
 TRICKS = [
     "https://evil.example",
     "http://evil.example/",

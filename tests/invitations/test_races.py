@@ -22,6 +22,8 @@ from tests.support.factories import (
 )
 from tests.support.races import run_concurrently
 
+pytestmark = pytest.mark.both_databases
+
 MANY = 16
 
 

@@ -282,7 +282,6 @@ def test_redis_never_learns_who_is_tried(rt, api, user):
         assert name not in keys
 
 
-@pytest.mark.any_database
 def test_a_machine_whose_clock_is_ahead_makes_nobody_wait_for_longer_than_the_window(
     make_app, api, user
 ):

@@ -756,7 +756,6 @@ def test_a_folder_that_cannot_be_written_is_tried_again(rt, clock):
     assert only_row(rt).status == "sent"
 
 
-@pytest.mark.any_database
 def test_a_disk_without_room_for_a_mail_is_named(make_app, small_disk):
     rt = make_app(mail_dir=small_disk).extensions["gatehouse"]
     fill(small_disk / "filler")

@@ -1,10 +1,8 @@
 """The page of a draft in a real browser: nothing in it runs or loads, even opened by itself."""
 
-import pytest
-
 from tests.support.browser import launched, needs_chromium
 
-pytestmark = [*needs_chromium, pytest.mark.any_database]
+pytestmark = needs_chromium
 
 ADDRESS = "http://localhost/preview.html"
 DRAFT = """\

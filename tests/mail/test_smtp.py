@@ -442,7 +442,6 @@ def test_a_server_that_hangs_is_not_waited_for(rt, behave):
         assert refusal(rt) == "the server did not answer in time"
 
 
-@pytest.mark.any_database
 def test_a_server_that_looks_at_the_content_for_long_gets_one_copy(rt, sink):
     rt.mailer.timeouts = Timeouts(answer=3, attempt=60)
     sink.on_mail = lambda _mail: time.sleep(3.3)

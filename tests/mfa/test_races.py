@@ -11,6 +11,8 @@ from tests.support.authenticator import finish_setup, start_setup
 from tests.support.factories import account_of, audit_rows, count
 from tests.support.races import run_concurrently
 
+pytestmark = pytest.mark.both_databases
+
 MANY = 16
 LOST = {(401, "auth.mfa_code_invalid"), (401, "auth.mfa_recovery_code_used"), (429, "rate_limited")}
 

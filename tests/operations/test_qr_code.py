@@ -23,8 +23,6 @@ URI = totp.otpauth_uri(SECRET, "Gatehouse", "ada@example.com")
 LONGEST = URI + "x" * (MAX_OTPAUTH_URI_LENGTH - len(URI))
 QUIET_ZONE = SCALE = 4
 
-pytestmark = pytest.mark.any_database
-
 
 def draw(api, uri=URI, **options):
     return api.post(PATH, {"otpauth_uri": uri}, **options)

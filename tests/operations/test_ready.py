@@ -51,7 +51,6 @@ def test_those_of_a_newer_version_are_ready(rt, api):
         api.get("/health/ready").ok()
 
 
-@pytest.mark.any_database
 def test_a_database_without_tables_is_not_ready(rt, api, caplog):
     caplog.set_level(logging.WARNING, "gatehouse.ready")
     with rt.transaction() as session:
@@ -79,7 +78,6 @@ def test_the_start_looks_so_that_no_worker_has_to(rt, api, monkeypatch, caplog):
     api.get("/health/ready").ok()
 
 
-@pytest.mark.any_database
 def test_a_database_that_does_not_answer_at_the_start_is_told(rt, caplog):
     caplog.set_level(logging.ERROR)
     rt.database.close()
@@ -140,7 +138,6 @@ def test_a_database_file_out_of_reach_is_not_ready(rt, api, caplog, file):
     assert caplog.messages[-1] == "ready again"
 
 
-@pytest.mark.any_database
 def test_a_start_waits_once_for_a_database_that_does_not_answer_and_says_one_thing(
     rt, caplog, monkeypatch
 ):

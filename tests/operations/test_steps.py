@@ -101,7 +101,6 @@ def test_nginx_is_not_started_before_the_installation_is_closed(way):
     assert not [command for command in typed(before) if STARTS_NGINX.search(command)]
 
 
-@pytest.mark.any_database
 def test_the_page_has_every_field_of_a_log_line_in_its_table(api, user, caplog, monkeypatch):
     caplog.set_level(logging.INFO)
     caplog.handler.addFilter(RequestFields())

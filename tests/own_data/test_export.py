@@ -149,7 +149,6 @@ def add_entries(rt, user, number, **columns):
         session.execute(sa.insert(AuditEntry), rows)
 
 
-@pytest.mark.any_database
 def test_a_long_activity_takes_no_more_memory(rt, user, app):
     add_entries(rt, user, 30 * activity.BATCH)
     client = bearer_of(rt, app, user)

@@ -17,6 +17,8 @@ from tests.support.factories import (
 from tests.support.images import plain, upload
 from tests.support.races import run_concurrently
 
+pytestmark = pytest.mark.both_databases
+
 PATH = "/auth/account"
 
 

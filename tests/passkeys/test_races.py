@@ -24,7 +24,7 @@ from tests.support.passkeys import (
 )
 from tests.support.races import run_concurrently
 
-pytestmark = pytest.mark.usefixtures("site")
+pytestmark = [pytest.mark.usefixtures("site"), pytest.mark.both_databases]
 
 MANY = 32
 TOKEN_INVALID = 401, "auth.token_invalid"

@@ -159,7 +159,6 @@ def test_a_time_zone_is_an_exact_name(signed_in, zone):
     ],
     ids=repr,
 )
-@pytest.mark.any_database
 def test_any_other_value_is_refused_and_nothing_is_stored(rt, signed_in, user, name, value):
     patch(signed_in, {name: value, "custom": {"a": 1}}).fails(400, "bad_request")
     assert column_of(rt, user, "preferences") is None

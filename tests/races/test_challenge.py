@@ -21,6 +21,8 @@ from tests.support.outbox import use_smtp
 from tests.support.races import run_concurrently
 from tests.support.smtp import RecordingSmtpServer
 
+pytestmark = pytest.mark.both_databases
+
 INVALID = "auth.mfa_flow_invalid"
 WRONG = "auth.mfa_code_invalid"
 EXCEEDED = "auth.mfa_attempts_exceeded"

@@ -4,6 +4,8 @@ import pytest
 
 from tests.support.factories import make_user
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def user(direct):

@@ -16,6 +16,8 @@ from tests.support.factories import audit_rows, configure, make_user
 from tests.support.live import eventually
 from tests.support.races import run_concurrently
 
+pytestmark = pytest.mark.both_databases
+
 NEW = "another good password"
 
 

@@ -18,6 +18,8 @@ from tests.support.factories import (
 )
 from tests.support.races import run_concurrently
 
+pytestmark = pytest.mark.both_databases
+
 PASSWORD = "correct horse battery"
 MANY = 16
 

@@ -215,7 +215,6 @@ def with_clock_ahead(make_app, **ahead):
     return ApiClient(make_app(**small)), ApiClient(make_app(clock=fast, **small))
 
 
-@pytest.mark.any_database
 def test_a_machine_whose_clock_is_ahead_keeps_nobody_from_the_others(make_app):
     right, fast = with_clock_ahead(make_app, hours=1)
     for _ in range(3):
@@ -225,7 +224,6 @@ def test_a_machine_whose_clock_is_ahead_keeps_nobody_from_the_others(make_app):
     assert check(right).fails(429, "rate_limited").retry_after == 50
 
 
-@pytest.mark.any_database
 def test_clocks_that_are_a_little_apart_share_a_bucket(make_app):
     right, fast = with_clock_ahead(make_app, seconds=4)
     spend(lambda: check(fast), 4)

@@ -10,8 +10,6 @@ from tests.support.api import ORIGIN, SAFE_METHODS, ApiClient, BrowserClient
 from tests.support.factories import configure, make_user
 from tests.support.stores import everything_in
 
-pytestmark = pytest.mark.any_database
-
 OURS = ORIGIN
 ELSEWHERE = "https://elsewhere.example"
 LISTED = "https://files.example.com"

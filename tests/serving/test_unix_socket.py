@@ -9,8 +9,6 @@ from app.web import site
 from tests.support import servers
 from tests.support.live import TIMEOUT_SECONDS, LiveClient, LiveService
 
-pytestmark = pytest.mark.any_database
-
 ADMIN = {"username": "admin", "email": "admin@example.com", "password": "correct horse"}
 AS_HTTPS = {"Host": "files.example.com", "X-Forwarded-Proto": "https"}
 

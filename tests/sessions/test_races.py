@@ -10,6 +10,8 @@ from app.sessions import queries, revocation, service
 from tests.support.factories import audit_rows
 from tests.support.races import run_concurrently
 
+pytestmark = pytest.mark.both_databases
+
 ALARM = "user_refresh_token_reuse_detected"
 REUSED = "auth.refresh_token_reuse_detected"
 INVALID = "auth.token_invalid"

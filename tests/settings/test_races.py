@@ -1,8 +1,12 @@
 """Two administrators change settings at the same moment."""
 
+import pytest
+
 from app.settings import keys
 from tests.support.factories import audit_rows, bearer_of, make_user
 from tests.support.races import run_concurrently
+
+pytestmark = pytest.mark.both_databases
 
 CONFIG = "/admin/config"
 

@@ -26,6 +26,8 @@ from tests.support.factories import audit_rows, change_user, make_user
 from tests.support.live import eventually
 from tests.support.races import run_concurrently
 
+pytestmark = pytest.mark.both_databases
+
 PARALLEL = 16
 MANY = 20_000
 

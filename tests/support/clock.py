@@ -9,9 +9,14 @@ class FakeClock(Clock):
     """Stands still until `advance`; `sleep` only records the duration."""
 
     def __init__(self, start: datetime = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)) -> None:
-        self._now = start
+        self._start = self._now = start
         self._monotonic = 5000.0
         self.slept: list[float] = []
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether a test has advanced it."""
+        return self._now != self._start
 
     def now(self) -> datetime:
         return self._now

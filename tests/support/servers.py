@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import psutil
 import psycopg2
@@ -335,6 +335,37 @@ def migrate(url: str, *, clock: Clock | None = None) -> None:
             rt = web_runtime.runtime()
             storage.bootstrap(rt)
         rt.close()
+
+
+class Pristine(Protocol):
+    """A migrated database that `reset` returns to the state `migrate` left it in."""
+
+    def reset(self) -> str:
+        """Restore the initial state; return the URL."""
+
+
+class PristineFile:
+    """A SQLite database that is emptied, not copied, since an application has it open."""
+
+    def __init__(self, template: Path, path: Path) -> None:
+        self._url = copy_sqlite(template, path)
+        self._connection = sqlite3.connect(path, isolation_level=None)
+        tables = [table.name for table in Base.metadata.sorted_tables]
+        lines = [f'DELETE FROM "{name}"' for name in reversed(tables)]
+        self._connection.execute("ATTACH ? AS template", (str(template),))
+        tables.append("sqlite_sequence")  # ids begin anew
+        lines.append("DELETE FROM sqlite_sequence")
+        lines += [
+            f'INSERT INTO main."{name}" SELECT * FROM template."{name}"'
+            for name in tables
+            if self._connection.execute(f'SELECT 1 FROM template."{name}" LIMIT 1').fetchone()
+        ]
+        self._script = ";\n".join(("BEGIN IMMEDIATE", *lines, "COMMIT"))
+
+    def reset(self) -> str:
+        """Restore the initial state; return the URL."""
+        self._connection.executescript(self._script)
+        return self._url
 
 
 class PristineDatabase:

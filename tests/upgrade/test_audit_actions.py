@@ -9,6 +9,8 @@ from flask_migrate import downgrade, upgrade
 from app.core.config import MIGRATIONS
 from tests.support.factories import configure
 
+pytestmark = pytest.mark.both_databases
+
 NEW = [
     "user_confirm_identity",
     "admin_restore_team",

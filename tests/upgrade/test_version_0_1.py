@@ -24,6 +24,8 @@ from tests.support.clock import FakeClock
 from tests.support.images import BLUE, shown
 from tests.support.passkeys import ES256, Authenticator, Key, Passkey, log_in
 
+pytestmark = pytest.mark.both_databases
+
 KEPT = Path(__file__).parent / "version_0_1"
 KNOWN = json.loads((KEPT / "known.json").read_text())
 ITS_REVISION = "0008"
