@@ -49,36 +49,25 @@ def test_the_full_model(rt, signed_in, user, clock):
     assert me["access_token_expires_at"] == int(clock.now().timestamp()) + 900
 
 
-@pytest.mark.parametrize("fields", ["", " ", ",", " , ,, "])
-def test_naming_no_group_gives_all(signed_in, fields):
-    assert set(signed_in.get("/auth/me", query_string={"fields": fields}).ok()) == FULL
+def test_the_groups_asked_for_are_added_to_the_base(signed_in):
+    for fields, groups in {
+        "": set(GROUPS),
+        " , ,, ": set(GROUPS),
+        **{group: {group} for group in GROUPS},
+        "profile,quota": {"profile", "quota"},
+        " Session , PREFERENCES ,": {"session", "preferences"},
+        "quota,quota": {"quota"},
+        "profile,preferences,quota,session": set(GROUPS),
+    }.items():
+        me = signed_in.get("/auth/me", query_string={"fields": fields}).ok()
+        assert set(me) == BASE.union(*(GROUPS[group] for group in groups)), fields
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_one_group_adds_its_members_to_the_base(signed_in, group):
-    assert set(signed_in.get(f"/auth/me?fields={group}").ok()) == BASE | GROUPS[group]
-
-
-@pytest.mark.parametrize(
-    ("fields", "groups"),
-    [
-        ("profile,quota", {"profile", "quota"}),
-        (" Session , PREFERENCES ,", {"session", "preferences"}),
-        ("quota,quota", {"quota"}),
-        ("profile,preferences,quota,session", set(GROUPS)),
-    ],
-)
-def test_groups_are_combined_without_regard_to_case_and_space(signed_in, fields, groups):
-    me = signed_in.get("/auth/me", query_string={"fields": fields}).ok()
-    assert set(me) == BASE.union(*(GROUPS[group] for group in groups))
-
-
-@pytest.mark.parametrize(
-    "fields", ["unknown", "profile,unknown", "username", "profile;quota", "*", "\x00", "\u0661"]
-)
-def test_an_unknown_group_is_a_bad_request(signed_in, fields):
-    answer = signed_in.get("/auth/me", query_string={"fields": fields})
-    answer.fails(400, "bad_request")
+def test_an_unknown_group_is_a_bad_request(signed_in):
+    unknown = ["unknown", "profile,unknown", "username", "profile;quota", "*", "\x00", "\u0661"]
+    for fields in unknown:
+        answer = signed_in.get("/auth/me", query_string={"fields": fields})
+        assert (answer.status, answer.code) == (400, "bad_request"), fields
 
 
 def test_other_parameters_are_ignored(signed_in):
@@ -101,6 +90,7 @@ def test_secrets_are_never_shown(signed_in):
         assert secret not in body
 
 
+@pytest.mark.both_databases
 def test_changes_are_visible_at_once(rt, signed_in, user):
     change_user(rt, user, role="admin", storage_used=2**40, pending_email="new@example.com")
     me = signed_in.me().ok()
@@ -127,22 +117,6 @@ def test_preferences_show_every_member(rt, signed_in, user):
         "display_time_zone": None,
         "storage_event_stream_enabled": None,
     }
-
-
-@pytest.mark.parametrize("stored", ["not json", "[]", "null", "1", "", "{}"])
-def test_unreadable_preferences_count_as_none(rt, signed_in, user, stored):
-    change_user(rt, user, preferences=stored)
-    assert signed_in.me().ok()["preferences"] is None
-
-
-def test_an_administrators_own_model(api, admin):
-    api.login(admin).ok()
-    assert api.me().ok()["role"] == "admin"
-
-
-def test_timestamps_are_utc_with_z(signed_in):
-    me = signed_in.me().ok()
-    assert moment(me["created_at"]).utcoffset().total_seconds() == 0
 
 
 def test_a_bearer_is_accepted(signed_in):
@@ -205,31 +179,26 @@ def forged(token, key=b"x" * 32, algorithm="HS256", header=None, **claims):
     return jwt.encode(known, key, algorithm, headers=headers)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+@pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
+def test_a_forged_token_is_invalid(signed_in):
+    for change in (
         {},
         {"algorithm": "none", "key": None},
         {"algorithm": "HS512", "key": b"x" * 64},
         {"header": {"kid": "unknown"}},
         {"header": {"kid": "../../keys.json"}},
-    ],
-    ids=["other key", "no signature", "other algorithm", "unknown kid", "path kid"],
-)
-@pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
-def test_a_forged_token_is_invalid(signed_in, change):
-    signed_in.bearer(forged(signed_in.access_token, **change)).me().fails(401, "auth.token_invalid")
+    ):
+        answer = signed_in.bearer(forged(signed_in.access_token, **change)).me()
+        assert (answer.status, answer.code) == (401, "auth.token_invalid"), change
 
 
-@pytest.mark.parametrize(
-    "claims",
-    [{"sid": None}, {"exp": None}, {"exp": "soon"}, {"exp": [1]}, {"sid": "x" * 4000}],
-    ids=str,
-)
-def test_a_genuine_token_with_missing_or_senseless_claims_is_invalid(rt, signed_in, claims):
+def test_a_genuine_token_with_missing_or_senseless_claims_is_invalid(rt, signed_in):
     key = rt.keyring.current().derived("access-token")
-    token = forged(signed_in.access_token, key=key, **claims)
-    signed_in.bearer(token).me().fails(401, "auth.token_invalid")
+    wrong = [{"sid": None}, {"exp": None}, {"exp": "soon"}, {"exp": [1]}, {"sid": "x" * 4000}]
+    for claims in wrong:
+        token = forged(signed_in.access_token, key=key, **claims)
+        answer = signed_in.bearer(token).me()
+        assert (answer.status, answer.code) == (401, "auth.token_invalid"), claims
 
 
 def test_a_genuine_token_of_an_unknown_session_is_invalid(rt, signed_in):
@@ -238,11 +207,11 @@ def test_a_genuine_token_of_an_unknown_session_is_invalid(rt, signed_in):
     signed_in.bearer(token).me().fails(401, "auth.token_invalid")
 
 
-@pytest.mark.parametrize("tail", ["", "x", ".", " "])
-def test_a_token_cut_or_prolonged_is_invalid(signed_in, tail):
+def test_a_token_cut_or_prolonged_is_invalid(signed_in):
     token = signed_in.access_token
-    altered = token + tail if tail.strip() else token[:-1] + tail
-    signed_in.bearer(altered).me().fails(401, "auth.token_invalid")
+    for altered in (token[:-1], f"{token[:-1]} ", f"{token}x", f"{token}."):
+        answer = signed_in.bearer(altered).me()
+        assert (answer.status, answer.code) == (401, "auth.token_invalid"), altered
 
 
 def test_after_a_key_rotation_old_tokens_live_out_their_time(make_app, clock):
