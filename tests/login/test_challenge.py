@@ -45,9 +45,9 @@ def configure_mail(rt):
     configure(rt, mail_smtp_host="localhost", mail_from_address="files@files.example")
 
 
-def fail(client, flow_token, enabled, times):
+def fail(client, flow_token, enabled, times, **options):
     for _ in range(times):
-        verify(client, flow_token, enabled.app.wrong_code()).fails(401, WRONG)
+        verify(client, flow_token, enabled.app.wrong_code(), **options).fails(401, WRONG)
 
 
 def last_details(rt, action):
@@ -196,6 +196,7 @@ def test_the_password_switch_is_nothing_to_an_external_login(rt, api, user, enab
 # --- success -------------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_a_right_code_signs_in(rt, api, user, enabled):
     answer = verify(api, start_login(api, user), enabled.app.code())
     assert answer.ok() == {"status": "authenticated", "expires_in": 900}
@@ -247,20 +248,11 @@ def test_a_totp_code_marks_the_factor_as_used(rt, api, user, enabled, clock):
     assert mfa.find_totp(rt, user.id).last_used_at == clock.now()
 
 
-@pytest.mark.parametrize("steps", [-1, 0, 1])
-def test_a_clock_one_step_off_is_tolerated(api, user, enabled, steps):
-    verify(api, start_login(api, user), enabled.app.code(steps)).ok()
-
-
-@pytest.mark.parametrize("steps", [-2, 2])
-def test_a_clock_two_steps_off_is_not(api, user, enabled, steps):
-    verify(api, start_login(api, user), enabled.app.code(steps)).fails(401, WRONG)
-
-
-def test_a_totp_code_may_be_typed_with_spaces(api, user, enabled):
-    code = enabled.app.code()
-    flow_token = start_login(api, user)
-    verify(api, f" {flow_token}\n", f" {code[:3]} {code[3:]} ").ok()
+def test_a_clock_one_step_off_is_tolerated_and_no_more(api, user, enabled):
+    for steps in (-2, 2):
+        verify(api, start_login(api, user), enabled.app.code(steps)).fails(401, WRONG)
+    for steps in (-1, 0, 1):
+        verify(api, start_login(api, user), enabled.app.code(steps)).ok()
 
 
 def test_a_totp_code_is_good_for_one_login(api, user, enabled):
@@ -271,6 +263,7 @@ def test_a_totp_code_is_good_for_one_login(api, user, enabled):
     verify(api, second, enabled.app.wait()).ok()
 
 
+@pytest.mark.both_databases
 def test_a_recovery_code_signs_in_once(rt, api, user, enabled, mailbox):
     first, second = start_login(api, user), start_login(api, user)
     code, other = enabled.recovery_codes[:2]
@@ -279,21 +272,6 @@ def test_a_recovery_code_signs_in_once(rt, api, user, enabled, mailbox):
     verify(api, second, code, RECOVERY).fails(401, "auth.mfa_recovery_code_used")
     verify(api, second, other, RECOVERY).ok()
     assert count(rt, MfaRecoveryCode, MfaRecoveryCode.used_at.is_not(None)) == 2
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        str.lower,
-        lambda code: code.replace("-", " "),
-        lambda code: code.replace("-", ""),
-        lambda code: f" {code}\n",
-    ],
-)
-def test_a_recovery_code_may_be_typed_in_other_ways(api, user, enabled, change):
-    written = enabled.recovery_codes[0]
-    assert change(written) != written
-    verify(api, start_login(api, user), change(written), RECOVERY).ok()
 
 
 def test_a_used_recovery_code_is_an_attempt(rt, api, user, enabled):
@@ -319,16 +297,14 @@ def test_a_forced_change_comes_after_the_second_step(rt, api, user, enabled):
 # --- the order of checks -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "flow_token", ["", "  ", "mfa_", "mfa_" + 32 * "0", "mfs_" + 32 * "0", "x" * 1024, "\u00df"]
-)
-def test_a_token_nobody_was_given_is_invalid(api, user, enabled, flow_token):
-    verify(api, flow_token, enabled.app.code()).fails(401, INVALID)
+def test_a_token_nobody_was_given_is_invalid(api, user, enabled):
+    tokens = ["", "  ", "mfa_", "mfa_" + 32 * "0", "mfs_" + 32 * "0", "x" * 1024, "\u00df"]
+    codes = {token: verify(api, token, enabled.app.code()).code for token in tokens}
+    assert codes == dict.fromkeys(tokens, INVALID)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_a_malformed_body_is_refused(api):
+    for body in (
         {},
         {"flow_token": "a", "method": "totp"},
         {"flow_token": "a", "code": "123456"},
@@ -337,10 +313,9 @@ def test_a_token_nobody_was_given_is_invalid(api, user, enabled, flow_token):
         {"flow_token": "a", "method": "TOTP", "code": "123456"},
         {"flow_token": "a", "method": "totp", "code": 123456},
         {"flow_token": None, "method": "totp", "code": "123456"},
-    ],
-)
-def test_a_malformed_body_is_refused(api, user, body):
-    api.post("/auth/mfa/challenge/verify", body).fails(400, "bad_request")
+    ):
+        answer = api.post("/auth/mfa/challenge/verify", body)
+        assert (answer.status, answer.code) == (400, "bad_request"), body
 
 
 def test_a_login_is_finished_once(api, user, enabled):
@@ -445,7 +420,6 @@ def test_a_deleted_account_has_no_waiting_login(rt, api, user, enabled):
     verify(api, flow_token, enabled.app.code()).fails(401, INVALID)
 
 
-@pytest.mark.parametrize("method", ["totp", RECOVERY])
 @pytest.mark.parametrize(
     ("change", "status", "code"),
     [
@@ -455,20 +429,18 @@ def test_a_deleted_account_has_no_waiting_login(rt, api, user, enabled):
     ],
 )
 def test_a_change_at_the_very_last_moment_is_noticed(
-    rt, api, user, enabled, monkeypatch, change, status, code, method
+    rt, api, user, enabled, monkeypatch, change, status, code
 ):
-    typed = enabled.app.code() if method == "totp" else enabled.recovery_codes[0]
-    name = "check_totp" if method == "totp" else "check_recovery_code"
-    real = getattr(second_factor.mfa, name)
+    real = second_factor.mfa.check_totp
 
     def changed_after_the_look(*arguments):
         proof = real(*arguments)
         delete_user(rt, user) if change is None else change_user(rt, user, **change)
         return proof
 
-    monkeypatch.setattr(second_factor.mfa, name, changed_after_the_look)
+    monkeypatch.setattr(second_factor.mfa, "check_totp", changed_after_the_look)
     flow_token = start_login(api, user)
-    verify(api, flow_token, typed, method).fails(status, code)
+    verify(api, flow_token, enabled.app.code()).fails(status, code)
     assert count(rt, LoginSession) == 0
 
 
@@ -511,15 +483,13 @@ def test_attempts_of_every_method_count_together(api, user, enabled):
     answer.fails(401, "auth.mfa_attempts_exceeded")
 
 
-@pytest.mark.parametrize(
-    "code", ["", " ", "12345", "1234567", "12345x", "一二三四五六", "1" * 1024]
-)
 @pytest.mark.parametrize("method", ["totp", "recovery_code", "email_code"])
-def test_a_code_of_the_wrong_shape_is_a_wrong_code(api, user, enabled, method, code):
+def test_a_code_of_the_wrong_shape_is_a_wrong_code(api, user, enabled, method):
     flow_token = start_login(api, user)
-    for _ in range(4):
-        verify(api, flow_token, code, method).fails(401, WRONG)
-    verify(api, flow_token, code, method).fails(401, "auth.mfa_attempts_exceeded")
+    for code in ("", "12345", "1234567", "一二三四五六"):
+        answer = verify(api, flow_token, code, method)
+        assert (answer.status, answer.code) == (401, WRONG), code
+    verify(api, flow_token, "1" * 1024, method).fails(401, "auth.mfa_attempts_exceeded")
 
 
 @pytest.mark.parametrize(("method", "code"), [("totp", "123456"), ("email_code", "12345678")])
@@ -537,12 +507,12 @@ def test_a_method_the_account_does_not_have_spends_no_attempt(rt, api, user, met
     assert len(audit_rows(rt, "user_mfa_challenge_failed")) == (4 if method == "email_code" else 0)
 
 
-@pytest.mark.parametrize("code", ["", "12345", "ABCD-EFGH-2345"])
-def test_the_shape_is_looked_at_before_the_method(rt, api, user, code):
+def test_the_shape_is_looked_at_before_the_method(rt, api, user):
     configure_mail(rt)
     configure(rt, auth_email_code_login_enabled=True)
     flow_token = start_login(api, user)
-    verify(api, flow_token, code).fails(401, WRONG)
+    for code in ("", "12345", "ABCD-EFGH-2345"):
+        verify(api, flow_token, code).fails(401, WRONG)
     verify(api, flow_token, "123456").fails(401, "auth.mfa_factor_required")
 
 
@@ -646,31 +616,34 @@ def of_one_subscriber(number):
     return {"address": f"2001:db8:1:{number:x}::1"}
 
 
-def test_the_networks_of_one_ipv6_subscriber_have_ten_times_the_guesses_together(
-    api, user, enabled
-):
-    here = of_one_subscriber(50)
+def test_the_networks_of_one_ipv6_subscriber_have_ten_times_the_guesses_together(make_app, clock):
+    app = make_app(failure_limit=FailureLimit(attempts=2, window_seconds=300))
+    rt, api = app.extensions["gatehouse"], ApiClient(app)
+    user = make_user(rt)
+    enabled = give_totp(rt, user, clock)
+    here = of_one_subscriber(10)
     waiting = start_login(api, user, **here)
-    for number in range(50):
+    for number in range(10):
         network = of_one_subscriber(number)
-        flow_token = start_login(api, user, **network)
-        for _ in range(2):
-            answer = verify(api, flow_token, enabled.app.wrong_code(), **network)
-            answer.fails(401, "auth.mfa_code_invalid")
+        fail(api, start_login(api, user, **network), enabled, 2, **network)
     verify(api, waiting, enabled.app.code(), **here).fails(429, "rate_limited")
     api.login(user, **here).fails(429, "rate_limited")
     verify(api, waiting, enabled.app.code(), address="2001:db8:2::1").ok()
     api.login(user, "not the password", **here).fails(401, "auth.credentials_failed")
 
 
-def test_what_is_no_guess_is_not_counted_at_the_subscriber_either(rt, api, user, enabled):
+def test_what_is_no_guess_is_not_counted_at_the_subscriber_either(make_app, clock):
+    app = make_app(failure_limit=FailureLimit(attempts=1, window_seconds=300))
+    rt, api = app.extensions["gatehouse"], ApiClient(app)
+    user = make_user(rt)
+    enabled = give_totp(rt, user, clock)
     flow_token = start_login(api, user)
     configure(rt, auth_password_login_enabled=False)
-    for number in range(101):
+    for number in range(11):
         answer = verify(api, flow_token, enabled.app.code(), **of_one_subscriber(number))
         answer.fails(403, "auth.password_login_disabled")
     configure(rt, auth_password_login_enabled=True)
-    verify(api, flow_token, enabled.app.code(), **of_one_subscriber(101)).ok()
+    verify(api, flow_token, enabled.app.code(), **of_one_subscriber(11)).ok()
 
 
 def test_a_complete_login_clears_the_count(api, user, enabled):

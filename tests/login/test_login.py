@@ -33,20 +33,20 @@ def test_a_login_writes_three_cookies(api, user):
     assert set(cookies) == {"service_access", "service_refresh", "service_csrf"}
 
 
-@pytest.mark.parametrize(
-    "typed", ["Ada.Lovelace", "ada.lovelace", "ADA.LOVELACE", "  ada.lovelace\t"]
-)
-def test_the_username_is_matched_without_regard_to_case(rt, api, user, typed):
+@pytest.mark.both_databases
+def test_the_username_is_matched_without_regard_to_case(rt, api):
     ada = make_user(rt, username="Ada.Lovelace", email="ada@example.com")
-    api.login(typed, ada.password).ok()
-    assert api.me().ok()["username"] == "Ada.Lovelace"
+    for typed in ("Ada.Lovelace", "ada.lovelace", "ADA.LOVELACE", "  ada.lovelace\t"):
+        api.login(typed, ada.password).ok()
+        assert api.me().ok()["username"] == "Ada.Lovelace"
 
 
-@pytest.mark.parametrize("typed", ["ada@example.com", "ADA@Example.Com", "  Ada@EXAMPLE.com "])
-def test_the_address_is_matched_without_regard_to_case(rt, api, user, typed):
+@pytest.mark.both_databases
+def test_the_address_is_matched_without_regard_to_case(rt, api):
     ada = make_user(rt, username="ada", email="Ada@example.com")
-    api.login(typed, ada.password).ok()
-    assert api.me().ok()["id"] == ada.id
+    for typed in ("ada@example.com", "ADA@Example.Com", "  Ada@EXAMPLE.com "):
+        api.login(typed, ada.password).ok()
+        assert api.me().ok()["id"] == ada.id
 
 
 def test_an_internationalised_domain_is_matched_in_both_forms(rt, api, user):
@@ -79,11 +79,12 @@ def test_a_login_is_audited_with_what_was_typed(rt, api, user):
     assert (entry.ip_address, entry.user_agent) == ("127.0.0.1", "curl")
 
 
-@pytest.mark.parametrize("kelvin", ["\u212aate", "\u212aate@example.com"])
-def test_no_letter_outside_ascii_stands_for_one_of_it(rt, api, kelvin):
+@pytest.mark.both_databases
+def test_no_letter_outside_ascii_stands_for_one_of_it(rt, api):
     kate = make_user(rt, username="kate", email="kate@example.com")
-    api.login(kelvin.replace("\u212a", "K"), kate.password).ok()
-    api.login(kelvin, kate.password).fails(401, "auth.credentials_failed")
+    for kelvin in ("\u212aate", "\u212aate@example.com"):
+        api.login(kelvin.replace("\u212a", "K"), kate.password).ok()
+        api.login(kelvin, kate.password).fails(401, "auth.credentials_failed")
 
 
 def test_a_failed_login_opens_nothing_and_is_recorded(rt, api, user):
@@ -169,13 +170,12 @@ def test_a_password_that_grows_when_it_is_normalized_can_be_set_and_used(api, us
     api.login(user, "\ufdfa" * 129).fails(401, "auth.credentials_failed")
 
 
-@pytest.mark.parametrize("sign", ["x", "\ufdfa"], ids=ascii)
-def test_a_password_of_129_signs_never_matches(rt, api, user, sign):
+def test_a_password_of_129_signs_never_matches(rt, api, user):
     """Not even a hash of just that, which no rule of this service let in, nor of its beginning."""
-    long = sign * 129
-    for stored in (long, long[:128]):
-        change_user(rt, user, password_hash=rt.passwords.hash(stored))
-        api.login(user, long).fails(401, "auth.credentials_failed")
+    for long in ("x" * 129, "\ufdfa" * 129):
+        for stored in (long, long[:128]):
+            change_user(rt, user, password_hash=rt.passwords.hash(stored))
+            api.login(user, long).fails(401, "auth.credentials_failed")
 
 
 def test_a_username_with_the_look_of_another_is_another(rt, api, user):
@@ -267,6 +267,7 @@ def test_a_hash_with_old_parameters_is_renewed_at_login(rt, api, user):
     assert column_of(rt, user, "password_hash") == renewed
 
 
+@pytest.mark.both_databases
 def test_parallel_logins_with_a_hash_of_old_parameters_all_succeed(rt, app, user):
     """Each writes the new hash; on PostgreSQL none may end in a deadlock."""
     old = Passwords(Argon2Cost(memory_kib=16, passes=1, lanes=1), 1).hash(user.password)
@@ -310,19 +311,19 @@ def test_a_damaged_hash_never_lets_anybody_in(rt, api, user):
 # --- time --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("outcome", ["success", "wrong", "unknown", "disabled", "malformed"])
-def test_every_outcome_takes_the_same_least_time(rt, api, user, clock, outcome):
-    attempts = {
+def test_every_outcome_takes_the_same_least_time(rt, api, user, clock):
+    disabled = make_user(rt, status="disabled")
+    for outcome, attempt in {
         "success": lambda: api.login(user),
         "wrong": lambda: api.login(user, WRONG),
         "unknown": lambda: api.login("nobody", WRONG),
-        "disabled": lambda: api.login(make_user(rt, status="disabled")),
+        "disabled": lambda: api.login(disabled),
         "malformed": lambda: api.post("/auth/login", b"{"),
-    }
-    clock.slept.clear()
-    attempts[outcome]()
-    [slept] = clock.slept
-    assert 0.35 <= slept <= 0.475
+    }.items():
+        clock.slept.clear()
+        attempt()
+        [slept] = clock.slept
+        assert 0.35 <= slept <= 0.475, outcome
 
 
 def test_the_least_time_is_not_always_the_same(api, user, clock):

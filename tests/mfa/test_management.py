@@ -37,6 +37,7 @@ def remaining(client):
 # --- removing ----------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_a_code_of_the_app_removes_the_factor_with_its_recovery_codes(rt, signed_in, enabled):
     answer = remove(signed_in, enabled.factor_id, enabled.app.code())
     assert answer.ok() is None
@@ -98,11 +99,12 @@ def test_a_removal_is_recorded(rt, signed_in, enabled):
     assert code not in str(entry)
 
 
-@pytest.mark.parametrize("factor_id", [UNKNOWN, 0, -1, "x", "9" * 30, "1.5", "%D9%A3"])
-def test_an_unknown_factor_uses_up_no_code(signed_in, enabled, factor_id):
+def test_an_unknown_factor_uses_up_no_code(signed_in, enabled):
     code = enabled.recovery_codes[0]
-    remove(signed_in, factor_id, code).fails(404, "not_found")
-    remove(signed_in, factor_id, enabled.app.code()).fails(404, "not_found")
+    for factor_id in (UNKNOWN, 0, -1, "x", "9" * 30, "1.5", "%D9%A3"):
+        for proof in (code, enabled.app.code()):
+            answer = remove(signed_in, factor_id, proof)
+            assert (answer.status, answer.code) == (404, "not_found"), factor_id
     assert remaining(signed_in) == 10
     remove(signed_in, enabled.factor_id, enabled.app.code()).ok()
 
@@ -122,6 +124,7 @@ def test_another_accounts_factor_is_not_found(rt, app, signed_in, enabled, clock
 # --- new recovery codes ------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_new_recovery_codes_take_the_place_of_the_old_ones(rt, signed_in, enabled):
     regenerate(signed_in, enabled.recovery_codes[0]).ok()
     codes = regenerate(signed_in, enabled.app.code()).ok()
@@ -144,17 +147,16 @@ def test_new_recovery_codes_are_recorded(rt, signed_in, enabled):
 
 
 @pytest.mark.parametrize(("method", "path"), [REMOVE, REGENERATE])
-@pytest.mark.parametrize("code", NONSENSE, ids=lambda code: repr(code)[:10])
-def test_nonsense_is_no_proof(signed_in, enabled, method, path, code):
-    answer = signed_in.call(method, path, {"code": code})
-    answer.fails(401, "auth.mfa_code_invalid")
+def test_nonsense_is_no_proof(signed_in, enabled, method, path):
+    codes = {code: signed_in.call(method, path, {"code": code}).code for code in NONSENSE}
+    assert codes == dict.fromkeys(NONSENSE, "auth.mfa_code_invalid")
     signed_in.call(method, path, {}).fails(401, "auth.mfa_code_invalid")
 
 
 @pytest.mark.parametrize(("method", "path"), [REMOVE, REGENERATE])
-@pytest.mark.parametrize("code", ["123456", "ABCD-EFGH-2345", None])
-def test_an_account_without_a_factor_has_no_proof(signed_in, method, path, code):
-    signed_in.call(method, path, {"code": code}).fails(401, "auth.mfa_code_invalid")
+def test_an_account_without_a_factor_has_no_proof(signed_in, method, path):
+    for code in ("123456", "ABCD-EFGH-2345", None):
+        signed_in.call(method, path, {"code": code}).fails(401, "auth.mfa_code_invalid")
 
 
 @pytest.mark.parametrize(("method", "path"), [REMOVE, REGENERATE])
@@ -170,16 +172,6 @@ def test_an_account_that_waits_for_its_activation_is_refused_first(
 ):
     change_user(rt, user, activated_at=None)
     signed_in.call(method, path, {}).fails(403, "auth.pending_activation")
-
-
-@pytest.mark.parametrize("steps", [-1, 0, 1])
-def test_the_clock_of_the_device_may_be_off_by_one_step(signed_in, enabled, steps):
-    regenerate(signed_in, enabled.app.code(steps)).ok()
-
-
-@pytest.mark.parametrize("steps", [-2, 2])
-def test_codes_two_steps_off_are_refused(signed_in, enabled, steps):
-    regenerate(signed_in, enabled.app.code(steps)).fails(401, "auth.mfa_code_invalid")
 
 
 def test_a_code_of_the_app_is_good_once(signed_in, enabled):

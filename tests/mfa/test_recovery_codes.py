@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from app.mfa import recovery_codes
 
 FORM = re.compile(r"[A-Z2-7]{4}(-[A-Z2-7]{4}){2}")
@@ -21,16 +19,14 @@ def test_every_character_occurs_everywhere():
     assert {len(set(place)) for place in zip(*codes, strict=True)} == {32}
 
 
-@pytest.mark.parametrize(
-    "typed", ["ABCD-EFGH-2345", "abcdefgh2345", " ab cd-ef\tgh 2-3-4-5 ", "ABCDEFGH2345\n"]
-)
-def test_case_hyphens_and_spaces_do_not_matter(typed):
-    assert recovery_codes.normalised(typed) == "ABCDEFGH2345"
+def test_case_hyphens_and_spaces_do_not_matter():
+    for typed in ("ABCD-EFGH-2345", "abcdefgh2345", " ab cd-ef\tgh 2-3-4-5 ", "ABCDEFGH2345\n"):
+        assert recovery_codes.normalised(typed) == "ABCDEFGH2345", typed
 
 
-@pytest.mark.parametrize("typed", ["", "-", "ABCD-EFG", "ABCDEFG½", "ÄBCDEFGH2345"])
-def test_short_and_odd_texts_are_no_code(typed):
-    assert recovery_codes.normalised(typed) is None
+def test_short_and_odd_texts_are_no_code():
+    for typed in ("", "-", "ABCD-EFG", "ABCDEFG½", "ÄBCDEFGH2345"):
+        assert recovery_codes.normalised(typed) is None, typed
 
 
 def test_a_stored_code_is_known_for_its_account_only(rt):
@@ -51,6 +47,6 @@ def test_a_stored_code_names_its_key_and_older_keys_still_verify(make_app):
     assert not recovery_codes.hash_code(box, 7, code).startswith(old)
 
 
-@pytest.mark.parametrize("stored", ["", ":", "gone:" + "0" * 64, "x" * 64])
-def test_what_no_key_made_matches_nothing(rt, stored):
-    assert not recovery_codes.matches_hash(rt.secret_box, 7, "ABCD-EFGH-2345", stored)
+def test_what_no_key_made_matches_nothing(rt):
+    for stored in ("", ":", "gone:" + "0" * 64, "x" * 64):
+        assert not recovery_codes.matches_hash(rt.secret_box, 7, "ABCD-EFGH-2345", stored), stored

@@ -51,6 +51,7 @@ def test_with_an_app_there_are_its_codes_and_recovery_codes(rt, user, enabled):
     assert methods(rt, user) == (TOTP, RECOVERY_CODE)
 
 
+@pytest.mark.both_databases
 def test_used_recovery_codes_are_no_method(rt, user, enabled):
     for number, code in enumerate(enabled.recovery_codes, start=1):
         assert claim(rt, user, service.check_recovery_code(rt, user.id, code))
@@ -133,14 +134,13 @@ def test_a_recovery_code_is_good_once_for_all_purposes(rt, user, enabled):
         service.check_recovery_code(rt, user.id, code)
 
 
-@pytest.mark.parametrize("code", ["", "ABCD", "ABCD-EFGH-2345"])
-def test_another_text_is_no_recovery_code(rt, user, enabled, code):
-    with pytest.raises(MfaCodeInvalid):
-        service.check_recovery_code(rt, user.id, code)
+def test_another_text_is_no_recovery_code(rt, user, enabled):
+    for code in ("", "ABCD", "ABCD-EFGH-2345"):
+        with pytest.raises(MfaCodeInvalid):
+            service.check_recovery_code(rt, user.id, code)
 
 
-@pytest.mark.parametrize("stored", [1, 10])
-@pytest.mark.parametrize("typed", ["first", "last", "none"])
+@pytest.mark.parametrize(("stored", "typed"), [(1, "none"), (10, "first"), (10, "none")])
 def test_a_check_costs_one_mac_for_each_stored_code_and_no_argon2(
     rt, user, enabled, monkeypatch, stored, typed
 ):

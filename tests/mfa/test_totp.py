@@ -31,26 +31,7 @@ def code_of(step):
 def test_the_vectors_of_the_rfc_match(seconds, code):
     now = datetime.fromtimestamp(seconds, UTC)
     assert totp.matching_step(SEED, code[-6:], now) == seconds // 30
-
-
-@pytest.mark.parametrize(("seconds", "code"), VECTORS)
-def test_only_the_last_six_digits_are_the_code(seconds, code):
-    now = datetime.fromtimestamp(seconds, UTC)
     assert totp.matching_step(SEED, code[:6], now) is None
-
-
-@pytest.mark.parametrize("drift", [-1, 0, 1])
-@pytest.mark.parametrize("seconds", [0, 29])
-def test_one_step_either_way_is_accepted(drift, seconds):
-    now = NOW + timedelta(seconds=seconds)
-    assert totp.matching_step(SEED, code_of(STEP + drift), now) == STEP + drift
-
-
-@pytest.mark.parametrize("drift", [-2, 2])
-@pytest.mark.parametrize("seconds", [0, 29])
-def test_two_steps_either_way_are_refused(drift, seconds):
-    now = NOW + timedelta(seconds=seconds)
-    assert totp.matching_step(SEED, code_of(STEP + drift), now) is None
 
 
 def test_the_window_of_a_code_has_exact_edges():
@@ -68,11 +49,9 @@ def test_an_accepted_step_and_those_before_it_are_refused():
     assert totp.matching_step(SEED, code_of(STEP), NOW, after=STEP - 1) == STEP
 
 
-@pytest.mark.parametrize(
-    "typed", ["", " ", "12345", "1234567", "12345a", "-12345", "12.456", "½23456", "一二三四五六"]
-)
-def test_anything_but_six_digits_is_no_code(typed):
-    assert totp.normalised(typed) is None
+def test_anything_but_six_digits_is_no_code():
+    texts = ["", " ", "12345", "1234567", "12345a", "-12345", "12.456", "½23456", "一二三四五六"]
+    assert [typed for typed in texts if totp.normalised(typed) is not None] == []
 
 
 def test_secrets_have_160_bits_and_no_padding():
@@ -99,3 +78,26 @@ def test_the_uri_is_read_back_by_authenticator_apps():
     scanned = pyotp.parse_uri(totp.otpauth_uri(SEED, "Gatehouse", "ada@example.com"))
     assert (scanned.secret, scanned.issuer) == (SEED, "Gatehouse")
     assert scanned.name == "ada@example.com"
+
+
+@pytest.mark.parametrize(
+    ("title", "issuer"),
+    [
+        ("Acme: Files", "Acme Files"),
+        (":Acme::", "Acme"),
+        ("", "Gatehouse"),
+        (": :", "Gatehouse"),
+        ("\u2060", "Gatehouse"),
+        ("Acme\u2028Files", "Acme Files"),
+        ("100% %3A Files & more", "100% %3A Files & more"),
+        ("Søk / + ? # = 🗂", "Søk / + ? # = 🗂"),
+        ("f" * 120, "f" * 120),
+        ("ф" * 120, "ф" * 31),
+        ("🗂" * 120, "🗂" * 15),
+    ],
+)
+def test_any_title_gives_a_uri_that_apps_can_scan(title, issuer):
+    uri = totp.otpauth_uri(SEED, title, "user1@example.com")
+    scanned = pyotp.parse_uri(uri)
+    assert (scanned.issuer, scanned.name) == (issuer, "user1@example.com")
+    assert (uri.count(":"), uri.upper().count("%3A")) == (2, 0)
