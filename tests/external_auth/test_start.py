@@ -202,24 +202,22 @@ def test_a_provider_is_as_it_was_stored_at_most_a_second_ago(rt, api, fake, corp
     assert start(api).query["client_id"] == "another"
 
 
-@pytest.mark.parametrize(
-    "key", ["a", "-ab", "ab-", "a_b", "a.b", "ab" * 33, "%C3%BCber", "a%20b", "%2e%2e"]
-)
-def test_what_can_be_no_key_is_refused_as_such(api, corp, key):
-    api.post(f"/auth/external-auth/oidc/{key}/start", {}).fails(400, "bad_request")
+def test_what_can_be_no_key_is_refused_as_such(api, corp):
+    for key in ("a", "-ab", "ab-", "a_b", "a.b", "ab" * 33, "%C3%BCber", "a%20b", "%2e%2e"):
+        api.post(f"/auth/external-auth/oidc/{key}/start", {}).fails(400, "bad_request")
 
 
-@pytest.mark.parametrize("kind", ["OIDC", "saml", "generic-oauth2", "oauth", "%20oidc"])
-def test_an_unknown_kind_is_not_found(api, corp, kind):
-    api.post(f"/auth/external-auth/{kind}/corp/start", {}).fails(404, "not_found")
+def test_an_unknown_kind_is_not_found(api, corp):
+    for kind in ("OIDC", "saml", "generic-oauth2", "oauth", "%20oidc"):
+        api.post(f"/auth/external-auth/{kind}/corp/start", {}).fails(404, "not_found")
 
 
-@pytest.mark.parametrize("body", [None, b"", b"[]", b'"{}"', b"null", b'{"return_path": 7}'])
-def test_a_body_must_be_an_object(api, corp, body):
-    api.post(PATH, body).fails(400, "bad_request")
+def test_a_body_must_be_an_object(api, corp):
+    for body in (None, b"", b"[]", b'"{}"', b"null", b'{"return_path": 7}'):
+        api.post(PATH, body).fails(400, "bad_request")
 
 
-@pytest.mark.parametrize("fault", DISCOVERY_FAULTS)
+@pytest.mark.parametrize("fault", ["another issuer", "document not JSON"])
 def test_a_provider_that_describes_itself_wrongly_is_refused(rt, api, fake, corp, fault):
     DISCOVERY_FAULTS[fault](fake)
     answer = api.post(PATH, {}).fails(400, "bad_request")
