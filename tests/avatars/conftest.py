@@ -1,12 +1,49 @@
-"""What tests of avatars look at: the folder they are kept in."""
+"""What tests of avatars look at: the folder they are kept in, and what is drawn."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
-from app.avatars import render_process
+from app.avatars import files, render_process, rendering
 from app.core.runtime import Runtime
+
+
+@pytest.fixture(autouse=True)
+def _quick_renders(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Render in this process, in a tenth of the time that one of its own needs to start."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "real_renderer" not in request.fixturenames:
+            patch.setattr(render_process, "_output", _output)
+        yield
+
+
+def _output(source: Path, folder: Path) -> bytes:
+    told = rendering._outcome(str(source), str(folder), [str(size) for size in files.SIZES])
+    return b"begun\n" + json.dumps(told).encode()
+
+
+@pytest.fixture
+def real_renderer() -> None:
+    """Render as the service does: in a process with limits."""
+
+
+@pytest.fixture
+def drawn(tmp_path: Path) -> Callable[..., Image.Image]:
+    """Render a file by the rule alone; return the picture. Raises: rendering.Refused."""
+
+    def draw(content: bytes, size: int = 512) -> Image.Image:
+        source, shown = tmp_path / "source", tmp_path / f"{size}.webp"
+        source.write_bytes(content)
+        shown.unlink(missing_ok=True)
+        rendering.render(source, tmp_path, (size,))
+        with Image.open(shown, formats=["WEBP"]) as image:
+            image.load()
+        return image
+
+    return draw
 
 
 @pytest.fixture
@@ -39,6 +76,6 @@ def published(folder: Path) -> Callable[[], list[str]]:
 
 
 @pytest.fixture
-def short_renders(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_renders(real_renderer: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Renders have one second, which ends those that would never end."""
     monkeypatch.setattr(render_process, "CPU_SECONDS", 1)
