@@ -22,20 +22,16 @@ def own_headers(answer):
     return {name: value for name, value in answer.headers if name != "X-Request-ID"}
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_a_page_is_closed_to_everything_from_elsewhere(web, path):
-    answer = web.get(path)
-    assert answer.status_code == 200
-    assert answer.content_type == "text/html; charset=utf-8"
-    assert own_headers(answer) == {
+def expected_headers(path, answer):
+    frames = "; frame-src 'self'" if path == "/admin/mail/<template>" else ""
+    return {
         "Content-Type": "text/html; charset=utf-8",
         "Content-Length": str(len(answer.data)),
         "Content-Security-Policy": (
             "default-src 'none'; script-src 'self'; style-src 'self'; "
             "img-src 'self' data: blob:; connect-src 'self'; font-src 'none'; "
             "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
-            "require-trusted-types-for 'script'; trusted-types 'none'"
-            + ("; frame-src 'self'" if path == "/admin/mail/<template>" else "")
+            f"require-trusted-types-for 'script'; trusted-types 'none'{frames}"
         ),
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cross-Origin-Resource-Policy": "same-origin",
@@ -47,25 +43,26 @@ def test_a_page_is_closed_to_everything_from_elsewhere(web, path):
         "ETag": answer.headers["ETag"],
         "Vary": "Accept-Language, Cookie, Accept-Encoding",
     }
-    assert "publickey-credentials-get=(self)" in answer.headers["Permissions-Policy"]
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_a_page_has_neither_inline_scripts_nor_styles(web, path):
-    html = web.get(path).text
-    assert re.findall(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=", html) == []
-    assert len(html) <= 7 * 1024
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_whatever_a_page_names_is_there(web, path):
-    html = web.get(path).text
-    named = re.findall(r'(?:href|src|data-catalogue)="(/pages/[^"]+)"', html)
-    assert named
-    for url in {*named}:
+def test_a_page_is_closed_to_everything_from_elsewhere(web):
+    """It has neither inline scripts nor styles, and whatever it names is there."""
+    named = set()
+    for path in PATHS:
+        answer = web.get(path)
+        assert answer.status_code == 200, path
+        assert own_headers(answer) == expected_headers(path, answer), path
+        assert "publickey-credentials-get=(self)" in answer.headers["Permissions-Policy"]
+        html = answer.text
+        assert re.findall(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=", html) == [], path
+        assert len(html) <= 7 * 1024, path
+        urls = re.findall(r'(?:href|src|data-catalogue)="(/pages/[^"]+)"', html)
+        assert urls, path
+        named |= {*urls}
+    for url in named:
         answer = web.get(url)
         assert answer.status_code == 200, url
-        assert answer.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+        assert answer.headers["Cache-Control"] == "public, max-age=31536000, immutable", url
 
 
 def test_all_static_imports_of_a_page_are_loaded_at_once(web):
@@ -108,13 +105,11 @@ def test_a_file_of_another_version_is_the_current_one_and_is_asked_for_again(web
     assert old.headers["Cache-Control"] == "no-cache"
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["nothing.js", "../views.py", "base/../../views.py", "base/%2e%2e/%2e%2e/views.py", "base/"],
-)
-def test_no_other_file_is_there(web, name):
-    answer = web.get(f"/pages/{all_files().version}/{name}")
-    assert (answer.status_code, answer.json["code"]) == (404, "endpoint.not_found")
+def test_no_other_file_is_there(web):
+    above = ("../views.py", "base/../../views.py", "base/%2e%2e/%2e%2e/views.py")
+    for name in ("nothing.js", *above, "base/"):
+        answer = web.get(f"/pages/{all_files().version}/{name}")
+        assert (answer.status_code, answer.json["code"]) == (404, "endpoint.not_found"), name
 
 
 def test_the_files_of_a_worker_are_small():
@@ -153,13 +148,16 @@ def test_an_address_without_a_page_below_the_account_is_said_to_be_missing(web):
     assert web.get("/nothing").json["code"] == "endpoint.not_found"
 
 
-@pytest.mark.parametrize("path", [*PATHS, "/", "/settings", "/settings/nothing", "/pages/1/a.js"])
-def test_switched_off_nothing_tells_a_page_from_any_unknown_address(web, rt, path):
+def test_switched_off_nothing_tells_a_page_from_any_unknown_address(web, rt):
     configure(rt, pages_sections=[])
     for method in METHODS:
-        answer, unknown = web.open(path, method=method), web.open(UNKNOWN, method=method)
-        assert answer.status_code == 404
-        assert (answer.data, own_headers(answer)) == (unknown.data, own_headers(unknown)), method
+        unknown = web.open(UNKNOWN, method=method)
+        assert unknown.status_code == 404
+        expected = (404, unknown.data, own_headers(unknown))
+        for path in [*PATHS, "/", "/settings", "/settings/nothing", "/pages/1/a.js"]:
+            answer = web.open(path, method=method)
+            found = (answer.status_code, answer.data, own_headers(answer))
+            assert found == expected, (method, path)
 
 
 def test_a_section_can_be_switched_off_alone(web, rt):
@@ -178,9 +176,8 @@ def test_pages_are_no_operations_of_the_api(web):
     assert not {"/", "/login", "/settings/profile", "/pages/theme.css"} & set(described)
 
 
-@pytest.mark.parametrize(
-    ("headers", "query", "language"),
-    [
+def test_the_language_is_the_most_deliberate_choice(web):
+    for headers, query, language in (
         ({}, "", "en"),
         ({"Accept-Language": "de-AT,en;q=0.5"}, "", "de"),
         ({"Accept-Language": "zh"}, "", "zh-CN"),
@@ -188,10 +185,9 @@ def test_pages_are_no_operations_of_the_api(web):
         ({"Accept-Language": "de", "Cookie": "service_language=zh-CN"}, "", "zh-CN"),
         ({"Cookie": "service_language=zh-CN"}, "?lang=de", "de"),
         ({"Cookie": "service_language=xx"}, "?lang=../../x", "en"),
-    ],
-)
-def test_the_language_is_the_most_deliberate_choice(web, headers, query, language):
-    assert f'<html lang="{language}"' in web.get(f"/login{query}", headers=headers).text
+    ):
+        html = web.get(f"/login{query}", headers=headers).text
+        assert f'<html lang="{language}"' in html, (headers, query)
 
 
 def test_the_languages_on_offer_are_a_setting(web, rt):
@@ -245,18 +241,16 @@ def test_branding_from_elsewhere_is_the_only_foreign_picture(web, rt):
     assert 'rel="icon" href="/our.svg"' in answer.text
 
 
-@pytest.mark.parametrize("host", ["例え.example", "cdn.example;connect-src *", "cdn.example,x"])
-def test_a_stored_address_without_a_host_adds_nothing_to_the_policy(web, rt, host):
-    text, key = f"https://{host}/mark.svg", "branding_wordmark_light_url"
-    with rt.transaction() as session:
-        queries.store(session, key, text, rt.clock.now(), None)
-    service.announce(rt)
-    answer = web.get("/login")
-    assert answer.status_code == 200
-    assert (
-        "img-src 'self' data: blob:; connect-src 'self';"
-        in answer.headers["Content-Security-Policy"]
-    )
+def test_a_stored_address_without_a_host_adds_nothing_to_the_policy(web, rt):
+    for host in ("例え.example", "cdn.example;connect-src *", "cdn.example,x"):
+        text, key = f"https://{host}/mark.svg", "branding_wordmark_light_url"
+        with rt.transaction() as session:
+            queries.store(session, key, text, rt.clock.now(), None)
+        service.announce(rt)
+        answer = web.get("/login")
+        assert answer.status_code == 200
+        policy = answer.headers["Content-Security-Policy"]
+        assert "img-src 'self' data: blob:; connect-src 'self';" in policy, host
 
 
 @pytest.mark.timeout(20)
@@ -265,26 +259,26 @@ def test_a_long_link_is_refused_at_once(line):
     line.refuses("bad_request", "config", "set", "pages_footer_links", json.dumps([endless]))
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("pages_sections", ["sign_in", "nothing"]),
-        ("pages_home_path", "https://example.com/"),
-        ("pages_home_path", "//example.com"),
-        ("pages_home_path", "/\\example.com"),
-        ("pages_theme", "pink"),
-        ("pages_accent_color", "red"),
-        ("pages_footer_links", ["javascript:alert(1)"]),
-        ("pages_footer_links", ["Imprint javascript:alert(1)"]),
-        ("pages_footer_links", ["Im\nprint https://example.com"]),
-        ("branding_wordmark_dark_url", "https://例え.example/mark.svg"),
-        ("branding_favicon_url", "https://cdn.example;connect-src */icon.svg"),
-        ("pages_footer_links", [f"Link{n} https://example.com/{n}" for n in range(6)]),
-        ("pages_languages", []),
-        ("pages_languages", ["en", "fr"]),
-        ("pages_message", "x" * 501),
-    ],
-)
-def test_a_setting_that_no_page_could_use_is_refused(line, key, value):
-    text = value if isinstance(value, str) else json.dumps(value)
-    line.refuses("bad_request", "config", "set", key, text)
+UNUSABLE = [
+    ("pages_sections", ["sign_in", "nothing"]),
+    ("pages_home_path", "https://example.com/"),
+    ("pages_home_path", "//example.com"),
+    ("pages_home_path", "/\\example.com"),
+    ("pages_theme", "pink"),
+    ("pages_accent_color", "red"),
+    ("pages_footer_links", ["javascript:alert(1)"]),
+    ("pages_footer_links", ["Imprint javascript:alert(1)"]),
+    ("pages_footer_links", ["Im\nprint https://example.com"]),
+    ("branding_wordmark_dark_url", "https://例え.example/mark.svg"),
+    ("branding_favicon_url", "https://cdn.example;connect-src */icon.svg"),
+    ("pages_footer_links", [f"Link{n} https://example.com/{n}" for n in range(6)]),
+    ("pages_languages", []),
+    ("pages_languages", ["en", "fr"]),
+    ("pages_message", "x" * 501),
+]
+
+
+def test_a_setting_that_no_page_could_use_is_refused(line):
+    for key, value in UNUSABLE:
+        text = value if isinstance(value, str) else json.dumps(value)
+        line.refuses("bad_request", "config", "set", key, text)
