@@ -28,7 +28,7 @@ from app.core.runtime import Runtime
 from app.factory import create_app
 from app.mail import dispatcher
 from app.web import runtime as web_runtime
-from tests.support import factories, full_disk, leaks, oidc_provider, servers, sharing
+from tests.support import browsing, factories, full_disk, leaks, oidc_provider, servers, sharing
 from tests.support.api import ApiClient, BrowserClient
 from tests.support.clock import FakeClock
 from tests.support.factories import KnownUser
@@ -39,6 +39,9 @@ from tests.support.shared_application import AMPLE, SharedApplication
 
 sharing.install()
 leaks.install()
+
+# One browser and one running service for all areas that look at it.
+chromium, running = browsing.chromium, browsing.running
 
 # No deadline: slow machines are no fault of the input. No database: runs do not affect each other.
 hypothesis.settings.register_profile(

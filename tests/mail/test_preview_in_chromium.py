@@ -1,6 +1,6 @@
 """The page of a draft in a real browser: nothing in it runs or loads, even opened by itself."""
 
-from tests.support.browser import launched, needs_chromium
+from tests.support.browser import needs_chromium
 
 pytestmark = needs_chromium
 
@@ -17,7 +17,7 @@ DRAFT = """\
 """
 
 
-def test_nothing_of_a_draft_runs_or_loads(api, admin):
+def test_nothing_of_a_draft_runs_or_loads(api, admin, chromium):
     api.login(admin).ok()
     path = "/admin/mail/templates/password_reset/preview"
     answer = api.get(api.post(path, {"html": DRAFT}).ok()["preview_url"])
@@ -27,8 +27,7 @@ def test_nothing_of_a_draft_runs_or_loads(api, admin):
         asked.append(route.request.url)
         route.fulfill(status=answer.status, headers=dict(answer.headers), body=answer.body)
 
-    with launched() as browser:
-        page = browser.new_page()
+    with chromium.new_page() as page:
         page.route("**/*", serve)
         page.goto(ADDRESS)
         assert page.locator("#word").text_content() == "Hello alice"

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 from flask import Flask
-from playwright.sync_api import Browser
 from prometheus_client import REGISTRY
 
 from app.factory import create_app
@@ -12,18 +11,11 @@ from app.operations.service import Dependencies
 from app.web import runtime as web_runtime
 from app.web.metrics import WorkerProcesses
 from tests.support import servers
-from tests.support.browser import launched
 from tests.support.initial_state import InitialState
 from tests.support.launcher import Service
 
 # What a family's samples are called after its name.
 ENDS = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_count", "_sum")}
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with launched() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

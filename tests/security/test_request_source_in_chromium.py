@@ -22,7 +22,7 @@ from app.audit.models import AuditEntry
 from app.sessions.models import LoginSession
 from app.users.models import User
 from app.web import origin
-from tests.support.browser import launched, needs_chromium
+from tests.support.browser import needs_chromium
 from tests.support.factories import KnownUser, make_user
 from tests.support.live import LiveService
 
@@ -89,12 +89,6 @@ def foreign_port() -> Iterator[int]:
         yield server.server_port
         server.shutdown()
         thread.join()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with launched() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

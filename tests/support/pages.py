@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import sqlalchemy as sa
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from app.core.runtime import Runtime
 from app.sessions.models import LoginSession
@@ -94,24 +94,60 @@ def let_time_pass(site: Site) -> None:
 def opened(
     browser: Browser, origin: str, complaints: Complaints, *others: str, **options: Any
 ) -> Iterator[Page]:
-    """Open a browser profile of its own.
+    """Open a browser profile: without cookies and storage, and nobody is signed in.
 
     Afterwards nothing may have been complained of: no console errors, no policy violations, and no
-    requests to hosts but `origin` and `others`. `options` are those of Playwright's contexts.
+    requests to hosts but `origin` and `others`. With `options`, those of Playwright's contexts, the
+    profile is new; without, it is one that has loaded the files of the site before.
     """
     hosts: set[str] = set()
-    context = browser.new_context(base_url=origin, **options)
-    context.add_init_script(BEFORE_ALL_SCRIPTS)
-    page = context.new_page()
-    page.on("console", complaints.note)
-    page.on("pageerror", lambda error: complaints.texts.append(str(error)))
-    page.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
-    yield page
-    if page.url.startswith("http"):
-        assert page.evaluate("window.policyReports") == []
-    context.close()
+    with _profile(browser, origin, options) as context:
+        page = context.new_page()
+        page.on("console", complaints.note)
+        page.on("pageerror", lambda error: complaints.texts.append(str(error)))
+        page.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
+        yield page
+        if page.url.startswith("http"):
+            assert page.evaluate("window.policyReports") == []
     assert complaints.texts == []
     assert hosts - {""} <= {urlsplit(known).netloc for known in (origin, *others)}
+
+
+@contextmanager
+def _profile(browser: Browser, origin: str, options: dict[str, Any]) -> Iterator[BrowserContext]:
+    kept = _KEPT.setdefault((browser, origin), [])
+    if kept and not options:
+        context = kept.pop()
+    else:
+        context = browser.new_context(base_url=origin, **({"reduced_motion": "reduce"} | options))
+        context.add_init_script(BEFORE_ALL_SCRIPTS)
+    try:
+        yield context
+    except BaseException:
+        context.close()
+        raise
+    if options:
+        context.close()
+        return
+    _empty(context, origin)
+    kept.append(context)
+
+
+# Profiles without options that are open and in nobody's use.
+_KEPT: dict[tuple[Browser, str], list[BrowserContext]] = {}
+
+
+def _empty(context: BrowserContext, origin: str) -> None:
+    page = context.new_page()
+    for other in context.pages:
+        if other is not page:
+            other.close()
+    context.clear_cookies()
+    context.clear_permissions()
+    context.set_offline(False)
+    stored = {"origin": origin, "storageTypes": "local_storage"}
+    context.new_cdp_session(page).send("Storage.clearDataForOrigin", stored)
+    page.close()
 
 
 def answered(
