@@ -10,24 +10,28 @@ from PIL import Image
 from app.avatars import files, render_process, rendering
 from app.core.runtime import Runtime
 
-
-@pytest.fixture(autouse=True)
-def _quick_renders(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Render in this process, in a tenth of the time that one of its own needs to start."""
-    with pytest.MonkeyPatch.context() as patch:
-        if "real_renderer" not in request.fixturenames:
-            patch.setattr(render_process, "_output", _output)
-        yield
+_in_its_process = render_process._output
 
 
-def _output(source: Path, folder: Path) -> bytes:
+def _here(source: Path, folder: Path) -> bytes:
     told = rendering._outcome(str(source), str(folder), [str(size) for size in files.SIZES])
     return b"begun\n" + json.dumps(told).encode()
 
 
+@pytest.fixture(autouse=True)
+def _quick_renders() -> Iterator[None]:
+    """Render in this process, in a tenth of the time that one of its own needs to start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(render_process, "_output", _here)
+        yield
+
+
 @pytest.fixture
-def real_renderer() -> None:
+def real_renderer() -> Iterator[None]:
     """Render as the service does: in a process with limits."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(render_process, "_output", _in_its_process)
+        yield
 
 
 @pytest.fixture

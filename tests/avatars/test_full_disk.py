@@ -10,7 +10,7 @@ def files_in(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_full_disk_is_told_and_changes_nothing(make_app, small_disk):
+def test_a_full_disk_is_told_and_changes_nothing(make_app, small_disk, real_renderer):
     app = make_app(avatar_dir=small_disk)
     rt = app.extensions["gatehouse"]
     user = make_user(rt)

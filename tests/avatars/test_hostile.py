@@ -3,12 +3,13 @@
 import io
 import random
 import struct
+import subprocess
 import zlib
 
 import pytest
 from PIL import Image
 
-from app.avatars import render_process
+from app.avatars import render_process, rendering
 from tests.support.images import (
     BLUE,
     RED,
@@ -36,27 +37,19 @@ MEBIBYTE = 2**20
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
-def refused(client, content, *codes):
-    """Insist that an upload is refused, and that the avatar is still the one before."""
-    answer = upload(client, content)
-    assert (answer.status, answer.code) in {(400, code) for code in codes}, answer
-    return answer
-
-
 @pytest.fixture
-def client(signed_in):
-    """A client whose account has an avatar, which must survive."""
-    upload(signed_in, plain(BLUE)).ok()
-    return signed_in
+def refused(drawn):
+    """Insist that a file is refused, for one of these reasons."""
+
+    def refuse(content, *reasons):
+        with pytest.raises(rendering.Refused) as refusal:
+            drawn(content)
+        assert refusal.value.args[0] in reasons
+
+    return refuse
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_left(request, client, user, staged, published):
-    """After every test: the avatar of before, and nothing beside it."""
-    yield
-    assert shown(client).getpixel((256, 256)) == BLUE
-    assert published() == [f"{user.id}/v1/1024.webp", f"{user.id}/v1/512.webp"]
-    assert staged() == []
+# --- what the program itself refuses --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -80,18 +73,18 @@ def nothing_is_left(request, client, user, staged, published):
     ],
     ids=lambda content: repr(content[:12]),
 )
-def test_what_is_no_accepted_picture_is_refused(client, content):
-    refused(client, content, "file.type_not_allowed")
+def test_what_is_no_accepted_picture_is_refused(refused, content):
+    refused(content, "FileTypeNotAllowed")
 
 
-@pytest.mark.parametrize("place", [2**44, 2**60, 2**63 - 1, 2**64 - 1])
-def test_a_place_that_no_file_can_have_is_the_files_fault(client, place):
+@pytest.mark.parametrize("place", [2**44, 2**63 - 1, 2**64 - 1])
+def test_a_place_that_no_file_can_have_is_the_files_fault(refused, place):
     for content in (
         b"II+\0\x08\0\0\0" + struct.pack("<Q", place) + bytes(100),
         big_tiff_of((273, 16, 1, place)),
         big_tiff_of((34665, 16, 1, place)),
     ):
-        refused(client, content, "file.type_not_allowed")
+        refused(content, "FileTypeNotAllowed")
 
 
 def big_tiff_of(*more):
@@ -102,21 +95,21 @@ def big_tiff_of(*more):
 
 
 @pytest.mark.parametrize("kind", ["PPM", "ICO", "TGA", "PCX", "DDS", "ICNS", "PDF", "JPEG2000"])
-def test_formats_that_pillow_knows_but_we_do_not_take_are_refused(client, kind):
-    refused(client, encoded(quarters(), kind), "file.type_not_allowed")
+def test_formats_that_pillow_knows_but_we_do_not_take_are_refused(refused, kind):
+    refused(encoded(quarters(), kind), "FileTypeNotAllowed")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("kept", [0.02, 0.3, 0.6, 0.9])
-def test_a_truncated_file_is_refused(client, kind, kept):
+def test_a_truncated_file_is_refused(refused, kind):
     content = encoded(photo(200), kind)
-    refused(client, content[: int(len(content) * kept)], "file.type_not_allowed")
+    for kept in (0.02, 0.3, 0.6, 0.9):
+        refused(content[: int(len(content) * kept)], "FileTypeNotAllowed")
 
 
-@pytest.mark.parametrize("size", [(1025, 1), (1, 1025), (1025, 1025), (1024, 1025), (1500, 1400)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_side_over_the_limit_is_refused(client, kind, size):
-    refused(client, encoded(Image.new("RGB", size, RED), kind), "avatar.render_failed")
+def test_a_side_over_the_limit_is_refused(refused, kind):
+    for size in ((1025, 1), (1, 1025), (1025, 1025), (1024, 1025)):
+        refused(encoded(Image.new("RGB", size, RED), kind), "ImageTooLarge")
 
 
 def with_size(content: bytes, kind: str, width: int, height: int) -> bytes:
@@ -142,26 +135,26 @@ def with_size(content: bytes, kind: str, width: int, height: int) -> bytes:
     return content[:at] + packed + content[at + len(packed) :]
 
 
-@pytest.mark.parametrize("sides", [(16_000, 16_000), (16_383, 1), (1, 16_383), (1025, 1024)])
 @pytest.mark.parametrize("kind", ["PNG", "GIF", "BMP", "WEBP", "JPEG", "AVIF"])
-def test_a_header_that_promises_too_much_is_not_believed(client, kind, sides):
+def test_a_header_that_promises_too_much_is_not_believed(refused, kind):
     image = quarters().convert("RGBA" if kind == "WEBP" else "RGB")
     image.putalpha(100) if kind == "WEBP" else None
-    content = with_size(encoded(image, kind), kind, *sides)
+    content = encoded(image, kind)
     with peak_memory_below(16 * MEBIBYTE):
-        refused(client, content, "avatar.render_failed", "file.type_not_allowed")
+        for sides in ((16_000, 16_000), (16_383, 1), (1, 16_383), (1025, 1024)):
+            refused(with_size(content, kind, *sides), "ImageTooLarge", "FileTypeNotAllowed")
 
 
-@pytest.mark.parametrize("sides", [(0, 0), (0, 64), (64, 0)])
 @pytest.mark.parametrize("kind", ["PNG", "BMP", "JPEG"])
-def test_a_picture_without_pixels_is_refused(client, kind, sides):
-    content = with_size(encoded(quarters(), kind), kind, *sides)
-    refused(client, content, "avatar.empty_image", "file.type_not_allowed")
+def test_a_picture_without_pixels_is_refused(refused, kind):
+    content = encoded(quarters(), kind)
+    for sides in ((0, 0), (0, 64), (64, 0)):
+        refused(with_size(content, kind, *sides), "EmptyImage", "FileTypeNotAllowed")
 
 
-def test_a_picture_as_large_as_an_integer_can_say_is_refused(client):
+def test_a_picture_as_large_as_an_integer_can_say_is_refused(refused):
     for sides in ((2**31 - 1, 2**31 - 1), (2**32 - 1, 1)):
-        refused(client, png_of(*sides, b""), "avatar.render_failed", "file.type_not_allowed")
+        refused(png_of(*sides, b""), "ImageTooLarge", "FileTypeNotAllowed")
 
 
 @pytest.mark.parametrize(
@@ -174,11 +167,11 @@ def test_a_picture_as_large_as_an_integer_can_say_is_refused(client):
     ],
     ids=["png", "tiff", "gif", "webp"],
 )
-def test_a_small_file_that_would_unpack_to_gigabytes_costs_nothing(client, bomb):
+def test_a_small_file_that_would_unpack_to_gigabytes_costs_nothing(refused, bomb):
     content = bomb()
     assert len(content) < 2 * MEBIBYTE
     with peak_memory_below(16 * MEBIBYTE):
-        refused(client, content, "avatar.render_failed")
+        refused(content, "ImageTooLarge")
 
 
 def tiff_bomb(side):
@@ -197,6 +190,63 @@ def webp_bomb(side):
     [told] = struct.unpack_from("<I", content, 21)
     sides = (side - 1) | (side - 1) << 14
     return content[:21] + struct.pack("<I", told >> 28 << 28 | sides) + content[25:]
+
+
+def test_a_comment_that_unpacks_to_hundreds_of_megabytes_is_refused(refused):
+    comment = b"Comment\0\0" + deflated_zeros(200 * MEBIBYTE)
+    content = plain()
+    for place in (33, len(content) - 12):  # before and after the pixels
+        bomb = content[:place] + png_chunk(b"zTXt", comment) + content[place:]
+        with peak_memory_below(32 * MEBIBYTE):
+            refused(bomb, "FileTypeNotAllowed")
+
+
+# --- what the limits of its process end ----------------------------------------------------------
+
+
+@pytest.fixture
+def client(request, signed_in, user, staged, published):
+    """A client whose account has an avatar, which must survive, with nothing beside it."""
+    upload(signed_in, plain(BLUE)).ok()
+    request.getfixturevalue("real_renderer")
+    yield signed_in
+    assert shown(signed_in).getpixel((256, 256)) == BLUE
+    assert published() == [f"{user.id}/v1/1024.webp", f"{user.id}/v1/512.webp"]
+    assert staged() == []
+
+
+def test_what_its_process_refuses_is_told_to_the_sender_alone(client, caplog):
+    upload(client, b"no picture").fails(400, "file.type_not_allowed")
+    upload(client, plain(RED, (1025, 1))).fails(400, "avatar.render_failed")
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    ("told", "refusal"),
+    [
+        ("", (400, "file.type_not_allowed")),  # as when it was killed
+        ('{"refused": "EmptyImage"}', (400, "avatar.empty_image")),
+        ('{"refused": "ProcessorUnavailable"}', (412, "avatar.processor_unavailable")),
+        ('{"refused": "RenderFailed", "reason": "?"}', (500, "avatar.render_failed")),
+        ('{"refused": "RenderFailed", "errno": 28}', (500, "storage.unknown")),
+    ],
+)
+def test_each_end_of_its_process_has_an_answer(client, monkeypatch, told, refusal):
+    monkeypatch.setattr(render_process, "_output", lambda *_: b"begun\n" + told.encode())
+    upload(client, plain()).fails(*refusal)
+
+
+def test_a_process_that_does_not_start_is_the_services_own_failure(client, monkeypatch):
+    monkeypatch.setattr(render_process, "PROGRAM", "/nowhere")
+    upload(client, plain()).fails(500, "avatar.render_failed")
+
+
+def test_a_process_that_does_not_end_is_given_up(client, monkeypatch):
+    def run(command, *, timeout, **_):
+        raise subprocess.TimeoutExpired(command, timeout, b"begun\n")
+
+    monkeypatch.setattr(render_process.subprocess, "run", run)
+    upload(client, plain()).fails(400, "file.type_not_allowed")
 
 
 def huge_tile():
@@ -236,13 +286,15 @@ def many_codes():
 
 
 @pytest.mark.parametrize(
-    "made", [lambda: forged_avif(64, 8192), huge_tile, many_codes], ids=["avif", "tile", "codes"]
+    "made",
+    [huge_tile, many_codes, pytest.param(lambda: forged_avif(64, 8192), marks=pytest.mark.soak)],
+    ids=["tile", "codes", "avif"],
 )
 def test_what_a_decoder_would_make_room_for_without_a_word_is_refused(client, made):
     content = made()
     assert len(content) < 2 * MEBIBYTE
     with peak_memory_below(16 * MEBIBYTE):
-        refused(client, content, "file.type_not_allowed")
+        upload(client, content).fails(400, "file.type_not_allowed")
 
 
 def tiff_of(*tags, more=b""):
@@ -318,48 +370,36 @@ def empty_runs():
     return b"BM" + start + header + b"\xff\1" * 5 + b"\1\1" * (4 * MEBIBYTE)
 
 
+def many_scans():
+    """Each, however empty, has the decoder go over all pixels."""
+    content = encoded(Image.new("L", (1024, 1024)), "JPEG", progressive=True)
+    at = content.rindex(b"\xff\xda")
+    return content[:-2] + content[at:-2] * 5000 + content[-2:]
+
+
+# The first would take gigabytes, the second hours.
+LIMITED = (many_strips, many_segments)
+LIKEWISE = (
+    many_chunks,
+    many_profiles,
+    many_colors,
+    many_numbers,
+    many_numbers_in_avif,
+    growing_exif,
+    growing_comment,
+    empty_runs,
+    many_scans,
+)
+
+
 @pytest.mark.parametrize(
-    "made",
-    [
-        many_chunks,
-        many_profiles,
-        many_segments,
-        many_strips,
-        many_colors,
-        many_numbers,
-        many_numbers_in_avif,
-        growing_exif,
-        growing_comment,
-        empty_runs,
-    ],
+    "made", [*LIMITED, *(pytest.param(made, marks=pytest.mark.soak) for made in LIKEWISE)]
 )
 def test_a_file_of_millions_of_pieces_is_given_up(client, made, short_renders):
     """Each of them would keep Pillow busy from ten seconds to hours, or take gigabytes."""
     content = made()
     with peak_memory_below(100 * MEBIBYTE):  # the largest files are copied some eight times
-        refused(client, content, "file.type_not_allowed")
-
-
-def test_a_jpeg_of_thousands_of_scans_is_given_up(client, short_renders):
-    """Each scan, however empty, has the decoder go over all pixels."""
-    content = encoded(Image.new("L", (1024, 1024)), "JPEG", progressive=True)
-    at = content.rindex(b"\xff\xda")
-    scan = content[at:-2]
-    refused(client, content[:-2] + scan * 5000 + content[-2:], "file.type_not_allowed")
-
-
-def test_a_comment_that_unpacks_to_hundreds_of_megabytes_is_refused(client):
-    comment = b"Comment\0\0" + deflated_zeros(200 * MEBIBYTE)
-    content = plain()
-    for place in (33, len(content) - 12):  # before and after the pixels
-        bomb = content[:place] + png_chunk(b"zTXt", comment) + content[place:]
-        with peak_memory_below(32 * MEBIBYTE):
-            refused(client, bomb, "file.type_not_allowed")
-
-
-def test_a_failure_to_render_is_the_services_own(client, monkeypatch):
-    monkeypatch.setattr(render_process, "PROGRAM", "/nowhere")
-    upload(client, plain()).fails(500, "avatar.render_failed")
+        upload(client, content).fails(400, "file.type_not_allowed")
 
 
 def test_the_pictures_of_this_module_are_what_they_say():

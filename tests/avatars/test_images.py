@@ -171,7 +171,9 @@ def test_every_kind_of_png_and_tiff_is_drawn(drawn, mode):
 
 def test_sixteen_bits_are_scaled_not_cut_off(drawn):
     image = Image.new("I;16", (64, 64), 0x8000)
-    assert is_near(drawn(encoded(image, "PNG")).convert("RGB").getpixel((256, 256)), (128, 128, 128), 2)
+    assert is_near(
+        drawn(encoded(image, "PNG")).convert("RGB").getpixel((256, 256)), (128, 128, 128), 2
+    )
 
 
 def test_inks_become_light(drawn):
@@ -293,13 +295,21 @@ def middle_row(image):
     ],
 )
 def test_the_transparent_grey_of_a_png_is_so_at_every_depth(drawn, depth, transparent, levels):
-    opaque = [pixel[3] > 127 for pixel in middle_row(drawn(grey_png(depth, struct.pack(">H", transparent), levels)))]
+    opaque = [
+        pixel[3] > 127
+        for pixel in middle_row(drawn(grey_png(depth, struct.pack(">H", transparent), levels)))
+    ]
     assert opaque == [True, False, True, True]
 
 
 def test_the_transparent_colour_of_a_png_of_16_bits_is_so(drawn):
     levels = [level for level in (0, 0x1234, 0x8000, 0xFFFF) for _ in range(3)]
-    opaque = [pixel[3] > 127 for pixel in middle_row(drawn(grey_png(16, struct.pack(">3H", *[0x1234] * 3), levels, kind=2)))]
+    opaque = [
+        pixel[3] > 127
+        for pixel in middle_row(
+            drawn(grey_png(16, struct.pack(">3H", *[0x1234] * 3), levels, kind=2))
+        )
+    ]
     assert opaque == [True, False, True, True]
 
 

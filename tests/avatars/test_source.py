@@ -19,6 +19,7 @@ def version(client):
     return client.me().ok()["profile"]["avatar"]["version"]
 
 
+@pytest.mark.both_databases
 def test_switching_away_and_back_keeps_the_files(signed_in, published):
     upload(signed_in, plain(RED)).ok()
     files = published()

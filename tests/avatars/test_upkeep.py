@@ -71,6 +71,7 @@ def test_a_place_that_cannot_be_cleared_keeps_the_sweep_from_no_other(
     assert staged() == []
 
 
+@pytest.mark.both_databases
 def test_cleanup_removes_what_no_row_names(rt, signed_in, user, admin, folder, published):
     upload(signed_in, plain(BLUE)).ok()
     orphan(folder, user.id)
@@ -163,6 +164,7 @@ def test_an_upload_whose_files_cannot_be_removed_stays_published(rt, signed_in, 
     assert shown(signed_in).getpixel((256, 256)) == BLUE
 
 
+@pytest.mark.own_application
 def test_doctor_looks_at_the_folder(rt, folder, staged):
     finding = examine(rt)["avatars"]
     assert (finding.level, finding.message) == (

@@ -40,6 +40,7 @@ def test_an_upload_becomes_the_avatar(signed_in, user, published, staged):
     assert staged() == []
 
 
+@pytest.mark.both_databases
 def test_the_next_upload_replaces_it_with_its_files(signed_in, user, published, staged):
     upload(signed_in, plain(RED)).ok()
     data = upload(signed_in, plain(BLUE)).ok()
