@@ -1,4 +1,4 @@
-"""20,000 broken credentials: each is refused as documented, or turns out not to be broken.
+"""10,000 broken credentials: each is refused as documented, or turns out not to be broken.
 
 Recordings of both ceremonies are changed at random, on the wire and inside their encodings, with a
 seed that never changes. A part goes through HTTP, the rest straight to what reads and verifies it.
@@ -29,8 +29,8 @@ from app.sessions import service as sessions
 from tests.support.passkeys import RS256, Authenticator, b64, unb64
 from tests.support.strategies import CHARACTERS
 
-THROUGH_HTTP = 1000  # of each ceremony, on each database
-DIRECTLY = 8000  # of each ceremony
+THROUGH_HTTP = 200  # of each ceremony
+DIRECTLY = 4800  # of each ceremony
 CHALLENGE = b64(b"c" * 32)
 SITE = Fido2Server(
     PublicKeyCredentialRpEntity(id="localhost", name="Gatehouse"),
@@ -295,7 +295,7 @@ VALUES = st.recursive(
 FORMATS = st.sampled_from(["none", "packed", "fido-u2f", "tpm", "apple"])
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(fmt=FORMATS | VALUES, statement=VALUES, cose=st.dictionaries(KEYS, VALUES, max_size=6))
 def test_any_statement_and_any_key_are_refused(fmt, statement, cose):
     for key in (cose, None):
@@ -310,7 +310,7 @@ def test_any_statement_and_any_key_are_refused(fmt, statement, cose):
         assert statement == {} or fmt != "none"
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(st.binary(max_size=300))
 def test_any_bytes_are_refused_as_an_attestation(raw):
     made = Authenticator().create(CREATION, response={"attestationObject": b64(raw)})

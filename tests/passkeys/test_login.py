@@ -63,11 +63,10 @@ def test_conditional_mediation_is_named_only_where_it_is_asked_for(api):
         assert "mediation" not in start_login(api, conditional=conditional)["public_key"]
 
 
-@pytest.mark.parametrize(
-    "body", [[], "x", {"conditional": "true"}, {"conditional": 1}, {"identifier": 7}]
-)
-def test_a_start_of_another_shape_is_malformed(api, body):
-    api.post("/auth/passkeys/login/start", body).fails(*MALFORMED)
+def test_a_start_of_another_shape_is_malformed(api):
+    for body in ([], "x", {"conditional": "true"}, {"conditional": 1}, {"identifier": 7}):
+        answer = api.post("/auth/passkeys/login/start", body)
+        assert (answer.status, answer.code) == MALFORMED, body
 
 
 def test_an_unknown_name_cannot_be_told_from_a_known_one(api, user, passkey):
@@ -139,6 +138,7 @@ def test_it_works_without_a_password_and_while_passwords_are_off(
     log_in(stranger, device).ok()
 
 
+@pytest.mark.both_databases
 def test_using_it_is_noted_and_recorded(rt, signed_in, user, device, passkey, clock):
     clock.advance(seconds=5)
     stranger = signed_in.stranger()
@@ -180,33 +180,29 @@ def test_each_of_several_passkeys_signs_in(signed_in, device, passkey, user):
 # --- the name that was given at the start ------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "typed", ["{username}", " {USERNAME} ", "{email}", "{EMAIL}", "", "  ", None]
-)
-def test_a_name_may_be_spelled_in_any_case(stranger, user, device, passkey, typed):
-    spelled = typed and typed.format(
-        username=user.username,
-        email=user.email,
-        USERNAME=user.username.upper(),
-        EMAIL=user.email.upper(),
-    )
-    started = start_login(stranger, identifier=spelled)
-    finish_login(stranger, started["flow_id"], device.get(started["public_key"])).ok()
+def test_a_name_may_be_spelled_in_any_case(stranger, user, device, passkey):
+    names = [user.username, f" {user.username.upper()} ", user.email, user.email.upper()]
+    for typed in (*names, "", "  ", None):
+        started = start_login(stranger, identifier=typed)
+        proof = device.get(started["public_key"])
+        assert finish_login(stranger, started["flow_id"], proof).status == 200, typed
 
 
-@pytest.mark.parametrize("typed", ["{other}", "{other}@example.com", "nobody", "@", "{username}@"])
-def test_a_passkey_of_somebody_else_is_refused(rt, stranger, user, device, passkey, typed):
-    name = typed.format(other=make_user(rt).username, username=user.username)
-    started = start_login(stranger, identifier=name)
-    finish_login(stranger, started["flow_id"], device.get(started["public_key"])).fails(*REFUSED)
+def test_a_passkey_of_somebody_else_is_refused(rt, stranger, user, device, passkey):
+    other = make_user(rt)
+    for typed in (other.username, other.email, "nobody", "@", f"{user.username}@"):
+        started = start_login(stranger, identifier=typed)
+        answer = finish_login(stranger, started["flow_id"], device.get(started["public_key"]))
+        assert (answer.status, answer.code) == REFUSED, typed
 
 
 # --- refusals ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("handle", [..., None, "", b64(bytes(16)), b64(bytes(15)), b64(bytes(64))])
-def test_the_handle_must_be_the_accounts(stranger, device, passkey, handle):
-    log_in(stranger, device, response={"userHandle": handle}).fails(*REFUSED)
+def test_the_handle_must_be_the_accounts(stranger, device, passkey):
+    for handle in (..., None, "", b64(bytes(16)), b64(bytes(15)), b64(bytes(64))):
+        answer = log_in(stranger, device, response={"userHandle": handle})
+        assert (answer.status, answer.code) == REFUSED, handle
 
 
 def test_the_handle_of_another_account_is_refused(rt, app, stranger, device, passkey):
@@ -327,9 +323,10 @@ def test_a_flow_lives_five_minutes(stranger, device, passkey, clock):
     finish_login(stranger, late["flow_id"], proof).fails(*TOKEN_INVALID)
 
 
-@pytest.mark.parametrize("flow_id", ["", "unknown", "\u00e9", str(uuid.UUID(int=7, version=4))])
-def test_an_unknown_flow_is_refused_as_a_token(stranger, flow_id):
-    finish_login(stranger, flow_id, {}).fails(*TOKEN_INVALID)
+def test_an_unknown_flow_is_refused_as_a_token(stranger):
+    for flow_id in ("", "unknown", "\u00e9", str(uuid.UUID(int=7, version=4))):
+        answer = finish_login(stranger, flow_id, {})
+        assert (answer.status, answer.code) == TOKEN_INVALID, flow_id
 
 
 def test_a_flow_of_a_registration_is_unknown_and_stays_open(signed_in):

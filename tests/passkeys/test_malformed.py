@@ -36,23 +36,26 @@ NO_CREDENTIAL = [
 ]
 
 
-@pytest.mark.parametrize("credential", [None, [], "text", 7, True])
 @pytest.mark.parametrize("ceremony", ["login", "register"])
 @pytest.mark.usefixtures("site")
-def test_a_credential_that_is_no_object_leaves_the_flow_open(signed_in, ceremony, credential):
+def test_a_credential_that_is_no_object_is_malformed(signed_in, ceremony):
     path = f"/auth/passkeys/{ceremony}/finish"
-    signed_in.post(path, {"flow_id": "x", "credential": credential}).fails(*MALFORMED)
+    for credential in (None, [], "text", 7, True):
+        answer = signed_in.post(path, {"flow_id": "x", "credential": credential})
+        assert (answer.status, answer.code) == MALFORMED, credential
     signed_in.post(path, {"flow_id": "x"}).fails(*MALFORMED)
     signed_in.post(path, {"credential": {}}).fails(*MALFORMED)
 
 
-@pytest.mark.parametrize("credential", NO_CREDENTIAL)
 @pytest.mark.usefixtures("site")
-def test_an_object_that_is_no_credential_is_malformed(signed_in, credential):
-    started = start_registration(signed_in)
-    finish_registration(signed_in, started["flow_id"], credential).fails(*MALFORMED)
-    started = start_login(signed_in)
-    finish_login(signed_in, started["flow_id"], credential).fails(*MALFORMED)
+def test_an_object_that_is_no_credential_is_malformed(signed_in):
+    for credential in NO_CREDENTIAL:
+        started = start_registration(signed_in)
+        answer = finish_registration(signed_in, started["flow_id"], credential)
+        assert (answer.status, answer.code) == MALFORMED, credential
+        started = start_login(signed_in)
+        answer = finish_login(signed_in, started["flow_id"], credential)
+        assert (answer.status, answer.code) == MALFORMED, credential
 
 
 SHAPES = {
@@ -78,16 +81,17 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_another_shape_is_malformed(signed_in, device, passkey, shape):
-    changes = SHAPES[shape]
-    register(signed_in, Authenticator(), **changes).fails(*MALFORMED)
-    started = start_login(signed_in)
-    proof = device.get(started["public_key"], **changes)
-    finish_login(signed_in, started["flow_id"], proof).fails(*MALFORMED)
-    proof = device.get(started["public_key"])
-    answer = finish_login(signed_in, started["flow_id"], proof)
-    answer.fails(401, "auth.token_invalid")
+def test_another_shape_is_malformed_and_uses_the_flow_up(signed_in, device, passkey):
+    for shape, changes in SHAPES.items():
+        answer = register(signed_in, Authenticator(), **changes)
+        assert (answer.status, answer.code) == MALFORMED, shape
+        started = start_login(signed_in)
+        proof = device.get(started["public_key"], **changes)
+        answer = finish_login(signed_in, started["flow_id"], proof)
+        assert (answer.status, answer.code) == MALFORMED, shape
+        proof = device.get(started["public_key"])
+        answer = finish_login(signed_in, started["flow_id"], proof)
+        assert (answer.status, answer.code) == (401, "auth.token_invalid"), shape
 
 
 @pytest.mark.parametrize("value", NO_BINARY)
@@ -152,12 +156,12 @@ OBJECTS = {
 }
 
 
-@pytest.mark.parametrize("kind", OBJECTS)
 @pytest.mark.usefixtures("site")
-def test_an_attestation_that_cannot_be_read_is_malformed(signed_in, kind):
-    changes = {"response": {"attestationObject": b64(OBJECTS[kind])}}
-    answer = register(signed_in, Authenticator(), **changes)
-    answer.fails(*MALFORMED)
+def test_an_attestation_that_cannot_be_read_is_malformed(signed_in):
+    for kind, attestation in OBJECTS.items():
+        changes = {"response": {"attestationObject": b64(attestation)}}
+        answer = register(signed_in, Authenticator(), **changes)
+        assert (answer.status, answer.code) == MALFORMED, kind
 
 
 @pytest.mark.parametrize("number", [2**26, 2**40])
@@ -182,21 +186,19 @@ def test_authenticator_data_of_more_than_4_kb_is_malformed(signed_in):
         register(signed_in, Authenticator(), cose=key).fails(*refusal)
 
 
-@pytest.mark.parametrize("transports", [{}, "usb", 7, ["usb", 7], [None], [["usb"]], True])
 @pytest.mark.usefixtures("site")
-def test_transports_are_a_list_of_texts(signed_in, transports):
-    changes = {"response": {"transports": transports}}
-    register(signed_in, Authenticator(), **changes).fails(*MALFORMED)
+def test_transports_are_a_list_of_texts(signed_in):
+    for transports in ({}, "usb", 7, ["usb", 7], [None], [["usb"]], True):
+        answer = register(signed_in, Authenticator(), response={"transports": transports})
+        assert (answer.status, answer.code) == MALFORMED, transports
 
 
-@pytest.mark.parametrize(
-    "results",
-    [[], "x", 7],
-)
 @pytest.mark.usefixtures("site")
-def test_extension_results_are_an_object(signed_in, results):
-    changes = {"credential": {"clientExtensionResults": results}}
-    register(signed_in, Authenticator(), **changes).fails(*MALFORMED)
+def test_extension_results_are_an_object(signed_in):
+    for results in ([], "x", 7):
+        changes = {"credential": {"clientExtensionResults": results}}
+        answer = register(signed_in, Authenticator(), **changes)
+        assert (answer.status, answer.code) == MALFORMED, results
 
 
 @pytest.mark.usefixtures("site")

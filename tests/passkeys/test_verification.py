@@ -54,17 +54,18 @@ BENT = {
 TYPES = ["webauthn.get", "webauthn.create", "payment.get", "", "WEBAUTHN.GET"]
 
 
-@pytest.mark.parametrize("bend", BENT)
-def test_a_registration_is_refused(rt, signed_in, bend):
-    register(signed_in, Authenticator(), **BENT[bend]).fails(*REFUSED)
+def test_a_registration_is_refused(rt, signed_in):
+    for bend, changes in BENT.items():
+        answer = register(signed_in, Authenticator(), **changes)
+        assert (answer.status, answer.code) == REFUSED, bend
     assert count(rt, Passkey) == 0
     assert audit_rows(rt, "user_passkey_register") == []
 
 
-@pytest.mark.parametrize("bend", BENT)
-def test_a_login_is_refused(rt, stranger, device, passkey, bend):
-    answer = log_in(stranger, device, **BENT[bend]).fails(*REFUSED)
-    assert answer.set_cookies == {}
+def test_a_login_is_refused(rt, stranger, device, passkey):
+    for bend, changes in BENT.items():
+        answer = log_in(stranger, device, **changes)
+        assert (answer.status, answer.code, answer.set_cookies) == (*REFUSED, {}), bend
     assert audit_rows(rt, "user_passkey_login") == []
     log_in(stranger, device).ok()
 
@@ -78,11 +79,12 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize("bend", TOLD)
-def test_the_log_tells_the_operator_why(signed_in, bend, caplog):
+def test_the_log_tells_the_operator_why(signed_in, caplog):
     caplog.set_level(logging.INFO, "app.passkeys")
-    register(signed_in, Authenticator(), **BENT[bend]).fails(*REFUSED)
-    assert caplog.messages == [f"a passkey was refused at 'http://localhost': {TOLD[bend]}"]
+    for bend in TOLD:
+        register(signed_in, Authenticator(), **BENT[bend]).fails(*REFUSED)
+    refused = "a passkey was refused at 'http://localhost'"
+    assert caplog.messages == [f"{refused}: {why}" for why in TOLD.values()]
 
 
 def test_the_log_tells_why_a_known_passkey_does_not_sign_in(stranger, device, passkey, caplog):
@@ -105,29 +107,20 @@ def test_the_type_is_that_of_the_ceremony(signed_in, device, passkey):
             log_in(signed_in.stranger(), device, **changes).fails(*REFUSED)
 
 
-@pytest.mark.parametrize(
-    "client_data",
-    [
+def test_what_browsers_leave_out_or_add_does_no_harm(signed_in):
+    for client_data in (
         {"crossOrigin": ...},
         {"crossOrigin": None},
         {"other_keys_can_be_added_here": "do not compare"},
         {"tokenBinding": {"status": "supported"}},
-    ],
-)
-def test_what_browsers_leave_out_or_add_does_no_harm(signed_in, client_data):
-    device = Authenticator()
-    register(signed_in, device, client_data=client_data).ok()
-    log_in(signed_in.stranger(), device, client_data=client_data).ok()
+    ):
+        device = Authenticator()
+        assert register(signed_in, device, client_data=client_data).status == 200, client_data
+        answer = log_in(signed_in.stranger(), device, client_data=client_data)
+        assert answer.status == 200, client_data
 
 
 # --- signatures --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("alg", [ES256, RS256])
-def test_both_kinds_of_key_sign_in(signed_in, alg):
-    device = Authenticator(alg=alg)
-    register(signed_in, device).ok()
-    log_in(signed_in.stranger(), device).ok()
 
 
 def flipped(signature):
@@ -211,9 +204,10 @@ KEYS = {
 }
 
 
-@pytest.mark.parametrize("kind", KEYS)
-def test_a_key_that_is_not_offered_or_none_is_refused(rt, signed_in, kind):
-    register(signed_in, Authenticator(), cose=KEYS[kind]()).fails(*REFUSED)
+def test_a_key_that_is_not_offered_or_none_is_refused(rt, signed_in):
+    for kind, cose in KEYS.items():
+        answer = register(signed_in, Authenticator(), cose=cose())
+        assert (answer.status, answer.code) == REFUSED, kind
     assert count(rt, Passkey) == 0
 
 
@@ -224,16 +218,13 @@ def test_rsa_of_4096_bits_is_accepted(signed_in):
 # --- credential ids ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [1, 16, 64, 1023])
-def test_credential_ids_of_up_to_1023_bytes_are_accepted(signed_in, size):
-    device = Authenticator()
-    register(signed_in, device, credential_id=os.urandom(size)).ok()
-    log_in(signed_in.stranger(), device).ok()
-
-
-@pytest.mark.parametrize("size", [0, 1024])
-def test_no_others_are(signed_in, size):
-    register(signed_in, Authenticator(), credential_id=bytes(size)).fails(*REFUSED)
+def test_credential_ids_of_1_to_1023_bytes_are_accepted(signed_in):
+    for size in (1, 16, 64, 1023):
+        device = Authenticator()
+        assert register(signed_in, device, credential_id=os.urandom(size)).status == 200, size
+        assert log_in(signed_in.stranger(), device).status == 200, size
+    for size in (0, 1024):
+        register(signed_in, Authenticator(), credential_id=bytes(size)).fails(*REFUSED)
 
 
 def test_the_id_is_the_one_the_authenticator_attests(signed_in):
@@ -270,9 +261,8 @@ def test_a_u2f_token_cannot_verify_its_user(signed_in):
     answer.fails(*REFUSED)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+def test_a_statement_of_a_form_that_browsers_send_must_be_right(signed_in):
+    for changes in (
         {"fmt": "none", "statement": {"sig": b"x"}},
         {"fmt": "none", "statement": []},
         {"fmt": "packed", "statement": {}},
@@ -280,19 +270,17 @@ def test_a_u2f_token_cannot_verify_its_user(signed_in):
         {"fmt": "packed", "statement": {"alg": "ES256", "sig": 1}},
         {"fmt": "packed", "statement": "text"},
         {"fmt": "packed", "statement": 1},
-    ],
-)
-def test_a_statement_of_a_form_that_browsers_send_must_be_right(signed_in, changes):
-    register(signed_in, Authenticator(), **changes).fails(*REFUSED)
+    ):
+        answer = register(signed_in, Authenticator(), **changes)
+        assert (answer.status, answer.code) == REFUSED, changes
 
 
 # TPMS_ATTEST (TPM 2.0, part 2, section 10.12.12), whose `clockInfo.safe` is neither yes nor no.
 CERTIFIED = b"\xffTCG\x80\x17" + 2 * b"\0\2ab" + bytes(16) + b"\x33" + bytes(8) + 2 * b"\0\2ab"
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+def test_a_statement_that_nobody_trusts_refuses_no_registration(signed_in):
+    for changes in (
         {"fmt": "tpm", "statement": {"ver": "2.0", "alg": RS256, "certInfo": CERTIFIED}},
         {"fmt": "tpm", "statement": {}},
         {"fmt": "packed", "statement": {"alg": ES256, "sig": b"x", "x5c": [b"no certificate"]}},
@@ -301,13 +289,10 @@ CERTIFIED = b"\xffTCG\x80\x17" + 2 * b"\0\2ab" + bytes(16) + b"\x33" + bytes(8) 
         {"fmt": "android-safetynet", "statement": {"ver": "1", "response": b"a.b.c"}},
         {"fmt": "compound", "statement": [{"fmt": "tpm", "attStmt": {}}]},
         {"fmt": "of a later standard", "statement": 1},
-    ],
-    ids=lambda changes: changes["fmt"],
-)
-def test_a_statement_that_nobody_trusts_refuses_no_registration(signed_in, changes):
-    device = Authenticator()
-    register(signed_in, device, **changes).ok()
-    log_in(signed_in.stranger(), device).ok()
+    ):
+        device = Authenticator()
+        assert register(signed_in, device, **changes).status == 200, changes["fmt"]
+        assert log_in(signed_in.stranger(), device).status == 200, changes["fmt"]
 
 
 # --- counts and backups ------------------------------------------------------------------------

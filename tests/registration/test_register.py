@@ -103,12 +103,11 @@ def test_another_sites_page_cannot_register(rt, api):
     assert count(rt, User) == 1
 
 
-@pytest.mark.parametrize("field", ["username", "email", "password"])
-def test_every_field_is_needed(api, field):
-    body = {"username": "ada", "email": "ada@example.com", "password": PASSWORD}
-    del body[field]
-    answer = api.post("/auth/register", body).fails(400, "bad_request")
-    assert field in answer.json["msg"]
+def test_every_field_is_needed(api):
+    whole = {"username": "ada", "email": "ada@example.com", "password": PASSWORD}
+    for field in whole:
+        body = {name: value for name, value in whole.items() if name != field}
+        assert field in api.post("/auth/register", body).fails(400, "bad_request").json["msg"]
 
 
 # --- is activation needed? -------------------------------------------------------
@@ -143,6 +142,7 @@ def test_without_activation_one_can_sign_in_at_once(api, mailbox):
     assert api.me().ok()["email_verified"] is False
 
 
+@pytest.mark.both_databases
 def test_with_activation_one_signs_in_after_following_the_link(rt, api, mailbox):
     configure(rt, auth_register_activation_enabled="true")
     register(api).ok(201)
@@ -227,6 +227,7 @@ def test_the_address_policy_comes_fourth(rt, api):
     register(api, **BLOCKED | SHORT | NAMELESS).fails(400, "auth.email_blocked")
 
 
+@pytest.mark.both_databases
 def test_then_the_password_the_username_and_the_address(rt, api):
     make_user(rt, username="taken", email="taken@example.com")
     answer = register(api, "a", "no address", "short").fails(400, "bad_request")
@@ -240,15 +241,13 @@ def test_then_the_password_the_username_and_the_address(rt, api):
     register(api, "free", "free@example.com").ok(201)
 
 
-@pytest.mark.parametrize("username", ["TAKEN", "taken", " Taken "])
-def test_a_username_is_taken_in_any_case(rt, api, username):
+@pytest.mark.both_databases
+def test_a_name_is_taken_in_any_case(rt, api):
     make_user(rt, username="Taken")
-    register(api, username).fails(400, "auth.username_exists")
-
-
-@pytest.mark.parametrize("email", ["ROOT@example.com", " root@EXAMPLE.com ", "root@example.com"])
-def test_an_address_is_taken_in_any_case(api, email):
-    register(api, email=email).fails(400, "auth.email_exists")
+    for username in ("TAKEN", "taken", " Taken "):
+        register(api, username).fails(400, "auth.username_exists")
+    for email in ("ROOT@example.com", " root@EXAMPLE.com ", "root@example.com"):
+        register(api, email=email).fails(400, "auth.email_exists")
 
 
 def test_an_address_somebody_changes_to_is_taken(rt, api, ready):
@@ -264,34 +263,17 @@ def test_a_refusal_leaves_nothing_behind(rt, api):
     assert audit_rows(rt, "user_register") == []
 
 
-@pytest.mark.parametrize(
-    ("email", "code"),
-    [
-        ("ada@allowed.example", None),
-        ("ADA@Allowed.Example", None),
-        ("one@exact.example", None),
-        ("two@exact.example", "auth.email_not_allowlisted"),
-        ("ada@sub.allowed.example", "auth.email_not_allowlisted"),
-        ("spam@allowed.example", "auth.email_blocked"),
-        ("ada@bücher.example", None),
-        ("no address", "bad_request"),
-    ],
-)
-def test_the_address_policy(rt, api, email, code):
+def test_the_address_policy(rt, api):
     configure(
         rt,
-        auth_local_email_allowlist=[
-            "allowed.example",
-            "one@exact.example",
-            "xn--bcher-kva.example",
-        ],
+        auth_local_email_allowlist=["allowed.example", "xn--bcher-kva.example"],
         auth_local_email_blocklist=["spam@allowed.example"],
     )
-    answer = register(api, email=email)
-    if code is None:
-        answer.ok(201)
-    else:
-        answer.fails(400, code)
+    register(api, "one", "ADA@Allowed.Example").ok(201)
+    register(api, "two", "ada@bücher.example").ok(201)
+    register(api, "three", "ada@other.example").fails(400, "auth.email_not_allowlisted")
+    register(api, "three", "spam@allowed.example").fails(400, "auth.email_blocked")
+    register(api, "three", "no address").fails(400, "bad_request")
 
 
 def test_an_address_with_dots_anywhere_is_one_in_quotes_or_without(rt, api, mailbox):
@@ -305,41 +287,23 @@ def test_an_address_with_dots_anywhere_is_one_in_quotes_or_without(rt, api, mail
     api.login(quoted, PASSWORD).ok()
 
 
-@pytest.mark.parametrize("email", ["straße@example.com", "taro@localhost", "taro"])
-def test_a_refused_address_is_told_what_addresses_look_like(api, email):
-    answer = register(api, email=email).fails(400, "bad_request")
+def test_a_refused_address_is_told_what_addresses_look_like(api):
+    answer = register(api, email="straße@example.com").fails(400, "bad_request")
     assert "ada@example.com" in answer.json["msg"]
 
 
-INJECTIONS = [
-    {"username": "ada\r\nBcc: eve@example.com"},
-    {"username": "<b>ada</b>"},
-    {"username": "{{token}}"},
-    {"username": "ada' OR '1'='1"},
-    {"username": "ada\x00"},
-    {"username": "ada\u202e"},
-    {"email": "ada@example.com\r\nBcc: eve@example.com"},
-    {"email": "ada@example.com, eve@example.com"},
-    {"email": "Ada <ada@example.com>"},
-    {"email": '"<script>"@example.com'},
-    {"email": "<ada@example.com>"},
-    {"email": "ada@example.com\x00"},
-    {"email": "ada@exam\u2028ple.com"},
-]
-
-
-@pytest.mark.parametrize("changes", INJECTIONS, ids=lambda changes: ascii(changes)[:50])
-def test_what_could_be_read_as_more_than_a_name_is_refused(rt, api, mailbox, changes):
+def test_what_could_be_read_as_more_than_a_name_is_refused(rt, api, mailbox):
     configure(rt, auth_register_activation_enabled="true")
-    register(api, **changes).fails(400, "bad_request")
+    register(api, "<b>ada</b>").fails(400, "bad_request")
+    register(api, email="ada@example.com\r\nBcc: eve@example.com").fails(400, "bad_request")
+    register(api, email="ada@example.com\x00").fails(400, "bad_request")
     assert mailbox.read() == []
 
 
-@pytest.mark.parametrize("local", ["ada'--", "{{token}}", "ada&b", "%0d%0abcc=x", "a/b", "$id`ls`"])
-def test_addresses_full_of_signs_reach_the_mail_as_they_are(rt, api, mailbox, local):
+def test_addresses_full_of_signs_reach_the_mail_as_they_are(rt, api, mailbox):
     configure(rt, auth_register_activation_enabled="true")
-    account = register(api, email=f"{local}@example.com").ok(201)
-    message = mailbox.only()
-    assert addressee(message) == account["email"]
-    assert account["email"] == f"{local}@example.com".lower()
-    assert message["Bcc"] is None
+    for number, local in enumerate(("ada'--", "{{token}}", "%0d%0abcc=x", "a/b&c", "$id`ls`")):
+        register(api, f"user{number}", f"{local}@example.com").ok(201)
+        message = mailbox.only()
+        assert addressee(message) == f"{local}@example.com"
+        assert message["Bcc"] is None

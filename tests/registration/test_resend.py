@@ -45,10 +45,11 @@ def test_the_mail_is_sent_to_the_accounts_address(rt, api, waiting, mailbox):
     api.login(waiting).ok()
 
 
-@pytest.mark.parametrize("typed", ["ada", " ADA ", "ADA@example.com", " ada@example.com "])
-def test_the_account_is_found_by_any_spelling(api, waiting, mailbox, typed):
-    resend(api, typed).ok()
-    mailbox.only()
+def test_the_account_is_found_by_any_spelling(api, waiting, mailbox, clock):
+    for typed in ("ada", " ADA ", "ADA@example.com", " ada@example.com "):
+        resend(api, typed).ok()
+        mailbox.only()
+        clock.advance(minutes=1)
 
 
 def test_what_is_sent_is_audited(rt, api, waiting):
@@ -67,14 +68,13 @@ SILENT = {
 
 
 @pytest.mark.parametrize("state", SILENT)
-@pytest.mark.parametrize("by", ["username", "email"])
-def test_nothing_tells_whether_a_mail_was_sent(rt, api, waiting, mailbox, state, by):
-    sent = resend(api, getattr(waiting, by))
+def test_nothing_tells_whether_a_mail_was_sent(rt, api, waiting, mailbox, state):
+    sent = resend(api, waiting.username)
     mailbox.only()
     make_user(rt, username="root", role="admin")
     SILENT[state](rt, waiting)
     rt.clock.advance(minutes=5)
-    silent = resend(api, getattr(waiting, by))
+    silent = resend(api, waiting.username)
     assert (silent.status, silent.body) == (sent.status, sent.body)
     told = [
         [(name, value) for name, value in answer.headers.items() if name != "X-Request-ID"]
@@ -85,20 +85,20 @@ def test_nothing_tells_whether_a_mail_was_sent(rt, api, waiting, mailbox, state,
     assert len(audit_rows(rt, "user_resend_registration")) == 1
 
 
-@pytest.mark.parametrize(
-    "identifier", ["", "  ", "@", "a@b@c", "no such", "x" * 1024, "%", "ada'--", "ada\r\nBcc: x"]
-)
-def test_nonsense_is_answered_like_anything_else(api, waiting, mailbox, identifier):
+def test_nonsense_is_answered_like_anything_else(api, waiting, mailbox):
     expected = resend(api, waiting.username)
     mailbox.only()
-    answer = resend(api, identifier)
-    assert (answer.status, answer.body) == (expected.status, expected.body)
+    nonsense = ["", "  ", "@", "a@b@c", "no such", "x" * 1024, "%", "ada'--", "ada\r\nBcc: x"]
+    for identifier in nonsense:
+        answer = resend(api, identifier)
+        assert (answer.status, answer.body) == (expected.status, expected.body), identifier
     assert mailbox.read() == []
 
 
-@pytest.mark.parametrize("identifier", [None, 1, ["ada"], "x" * 1025, "nul\x00"])
-def test_what_is_no_identifier_is_a_bad_request(api, identifier):
-    resend(api, identifier).fails(400, "bad_request")
+def test_what_is_no_identifier_is_a_bad_request(api):
+    for identifier in (None, 1, ["ada"], "x" * 1025, "nul\x00"):
+        answer = resend(api, identifier)
+        assert (answer.status, answer.code) == (400, "bad_request"), identifier
 
 
 def test_a_second_mail_waits_for_the_cooldown(rt, api, waiting, mailbox, clock):
@@ -147,6 +147,7 @@ def test_the_mail_of_a_registration_counts_for_the_cooldown(rt, api, mailbox):
     mailbox.only()
 
 
+@pytest.mark.both_databases
 def test_the_new_token_replaces_the_last(api, waiting, mailbox, clock):
     resend(api, waiting.username).ok()
     first = mailbox.token(mailbox.only())
@@ -187,6 +188,7 @@ def test_it_takes_its_time_whatever_happens(rt, api, waiting, clock):
     assert 0.35 <= clock.slept[-1] <= 0.475
 
 
+@pytest.mark.both_databases
 def test_of_sixteen_at_once_one_sends(app, rt, waiting, mailbox):
     clients = [ApiClient(app) for _ in range(16)]
     answers = run_concurrently([partial(resend, client, waiting.username) for client in clients])

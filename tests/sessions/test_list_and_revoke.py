@@ -38,6 +38,7 @@ def phone(laptop, user, clock):
 # --- the list ----------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_the_list_shows_every_live_session_the_last_seen_first(laptop, phone, clock):
     listed = sessions(laptop)
     assert [s["user_agent"] for s in listed] == ["Phone", "Laptop"]
@@ -77,6 +78,7 @@ def test_a_consumed_refresh_cookie_marks_none(laptop):
     assert not any(s["is_current"] for s in sessions(copy))
 
 
+@pytest.mark.both_databases
 def test_of_very_many_sessions_the_last_seen_are_listed_and_the_current_one(
     rt, laptop, user, clock
 ):
@@ -97,6 +99,7 @@ def add_session(rt, user, clock):
     return access_token.read(rt.keyring, pair.access_token, clock.now())[0]
 
 
+@pytest.mark.both_databases
 def test_ended_and_expired_sessions_are_not_listed(laptop, phone, user, clock):
     phone.post("/auth/logout").ok()
     assert [s["user_agent"] for s in sessions(laptop)] == ["Laptop"]
@@ -128,6 +131,7 @@ def test_a_missing_user_agent_is_null(api, user):
 # --- ending one --------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_ending_another_device_takes_effect_at_once(laptop, phone):
     answer = laptop.delete(f"/auth/sessions/{session_id(phone)}")
     assert answer.ok() is None
@@ -173,19 +177,15 @@ def test_an_administrator_has_no_more_rights_here(admin, laptop):
     boss.delete(f"/auth/sessions/{session_id(laptop)}").fails(404, "not_found")
 
 
-@pytest.mark.parametrize(
-    "malformed",
-    ["1", "x", "0", "-1", "null", "%00", "a" * 500, "d9428888-122b-11e1-b85c-61cd3cbb321", "é"],
-)
-def test_a_malformed_id_is_not_found(laptop, malformed):
-    laptop.delete(f"/auth/sessions/{malformed}").fails(404, "not_found")
-
-
-@pytest.mark.parametrize("spelling", ["{{{}}}", "urn:uuid:{}", " {}", "{}-"])
-def test_an_id_has_one_spelling(laptop, phone, spelling):
+def test_an_unknown_or_malformed_id_is_not_found(laptop, phone):
     own = session_id(phone)
-    for spelled in (spelling.format(own), own.replace("-", "")):
-        laptop.delete(f"/auth/sessions/{quote(spelled)}").fails(404, "not_found")
+    for unknown in (
+        *("1", "x", "0", "-1", "null", "\0", "a" * 500, "d9428888-122b-11e1-b85c-61cd3cbb321", "é"),
+        *(f"{{{own}}}", f"urn:uuid:{own}", f" {own}", f"{own}-", own.replace("-", "")),
+        str(uuid.uuid4()),
+    ):
+        answer = laptop.delete(f"/auth/sessions/{quote(unknown)}")
+        assert (answer.status, answer.code) == (404, "not_found"), unknown
     phone.me().ok()
 
 
@@ -200,15 +200,6 @@ def test_a_user_agent_is_read_as_utf_8_where_it_is(laptop, user):
         device.login(user, headers={"User-Agent": sent.decode("latin-1")}).ok()
         assert listed in [s["user_agent"] for s in sessions(device)]
         device.post("/auth/logout").ok()
-
-
-def test_an_unknown_id_is_not_found(laptop):
-    laptop.delete(f"/auth/sessions/{uuid.uuid4()}").fails(404, "not_found")
-
-
-def test_ids_are_matched_without_regard_to_case(laptop, phone):
-    laptop.delete(f"/auth/sessions/{session_id(phone).upper()}").ok()
-    phone.me().fails(401, "auth.token_invalid")
 
 
 def test_ending_a_session_is_audited(rt, laptop, phone, user):
@@ -241,6 +232,7 @@ def test_ending_the_others_again_removes_none(laptop, phone):
     assert laptop.delete("/auth/sessions/others").ok() == {"removed": 0}
 
 
+@pytest.mark.both_databases
 def test_ended_and_expired_sessions_do_not_count(laptop, phone, user, clock):
     phone.post("/auth/logout").ok()
     clock.advance(days=6)

@@ -14,6 +14,7 @@ def assert_clears(answer):
         assert (cookie.value, cookie.attributes["max-age"]) == ("", "0")
 
 
+@pytest.mark.both_databases
 def test_logout_clears_the_cookies_and_ends_the_session(signed_in):
     copy, bearer = signed_in.twin(), signed_in.bearer()
     answer = signed_in.post("/auth/logout")
@@ -140,14 +141,15 @@ def test_another_site_cannot_log_anybody_out(signed_in, cookie):
     signed_in.me().ok()
 
 
-@pytest.mark.parametrize(
-    "headers", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}, {"Referer": "http://other/"}]
-)
-def test_without_cookies_no_source_is_asked_for_but_none_are_taken_away(api, headers):
+def test_without_cookies_no_source_is_asked_for_but_none_are_taken_away(api):
     """Another site's form comes without them (SameSite), and its answer would clear them."""
-    answer = api.post("/auth/logout", headers=headers)
-    answer.ok()
-    assert answer.set_cookies == {}
+    for name, value in (
+        ("Sec-Fetch-Site", "cross-site"),
+        ("Origin", "null"),
+        ("Referer", "http://other/"),
+    ):
+        answer = api.post("/auth/logout", headers={name: value})
+        assert (answer.status, answer.set_cookies) == (200, {}), name
 
 
 def test_a_page_of_this_site_whose_cookies_have_expired_gets_rid_of_the_rest(browser):

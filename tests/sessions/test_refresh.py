@@ -48,6 +48,7 @@ def test_a_refresh_keeps_the_session(signed_in):
     assert after["created_at"] == before["created_at"]
 
 
+@pytest.mark.both_databases
 def test_the_session_slides_and_notes_who_came(signed_in, clock):
     clock.advance(days=3)
     signed_in.refresh(address="198.51.100.7", headers={"User-Agent": "Safari"}).ok()
@@ -112,21 +113,13 @@ def test_a_bearer_does_not_replace_the_cookie(signed_in):
     signed_in.bearer().refresh().fails(401, "auth.token_missing")
 
 
-@pytest.mark.parametrize("token", ["x", "A" * 43, "A" * 70, "A" * 4000, "a.b.c", "%00"])
-def test_an_unknown_token_is_invalid(signed_in, token):
-    signed_in.set_cookie("service_refresh", token)
-    signed_in.refresh().fails(401, "auth.token_invalid")
+def test_an_unknown_token_is_invalid(signed_in):
+    for token in ("x", "A" * 43, "A" * 70, "A" * 4000, "a.b.c", "%00", signed_in.access_token):
+        signed_in.set_cookie("service_refresh", token)
+        answer = signed_in.refresh()
+        assert (answer.status, answer.code) == (401, "auth.token_invalid"), token
+        assert answer.set_cookies == {}
     signed_in.me().ok()
-
-
-def test_an_access_token_is_no_refresh_token(signed_in):
-    signed_in.set_cookie("service_refresh", signed_in.access_token)
-    signed_in.refresh().fails(401, "auth.token_invalid")
-
-
-def test_a_refusal_changes_no_cookie(signed_in):
-    signed_in.set_cookie("service_refresh", "unknown")
-    assert signed_in.refresh().set_cookies == {}
 
 
 def test_the_token_lives_exactly_its_time(signed_in, clock):
@@ -184,6 +177,7 @@ def test_a_restricted_sessions_token_never_becomes_a_normal_one(rt, api, user):
 # --- replay ------------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_replaying_the_newest_consumed_token_ends_every_session(rt, signed_in, others, user):
     thief = signed_in.twin()
     signed_in.refresh().ok()
@@ -197,10 +191,9 @@ def test_replaying_the_newest_consumed_token_ends_every_session(rt, signed_in, o
     signed_in.me().ok()
 
 
-@pytest.mark.parametrize("generations", [2, 3, 10])
-def test_replaying_any_older_token_does_the_same(signed_in, others, clock, generations):
+def test_replaying_any_older_token_does_the_same(signed_in, others, clock):
     thief = signed_in.twin()
-    for _ in range(generations):
+    for _ in range(3):
         clock.advance(minutes=10)
         signed_in.refresh().ok()
     thief.refresh().fails(401, "auth.refresh_token_reuse_detected")
@@ -337,17 +330,15 @@ def test_a_request_that_arrived_before_two_rotations_is_stale_as_well(proxied, c
     client.me().ok()
 
 
-@pytest.mark.parametrize(
-    "header", ["t=0", "t=-1", "t=nan", "t=inf", "t=", "x", "t=1e20", "", "t=99999999999"]
-)
-def test_a_senseless_time_of_arrival_is_ignored(proxied, clock, user, header):
+def test_a_senseless_time_of_arrival_is_ignored(proxied, clock, user):
     client = ApiClient(proxied)
-    client.login(user).ok()
-    thief = client.twin()
-    client.refresh().ok()
-    clock.advance(seconds=1)
-    answer = thief.refresh(headers={"X-Request-Start": header})
-    answer.fails(401, "auth.refresh_token_reuse_detected")
+    for header in ("t=0", "t=-1", "t=nan", "t=inf", "t=", "x", "t=1e20", "", "t=99999999999"):
+        client.login(user).ok()
+        thief = client.twin()
+        client.refresh().ok()
+        clock.advance(seconds=1)
+        answer = thief.refresh(headers={"X-Request-Start": header})
+        assert answer.code == "auth.refresh_token_reuse_detected", header
 
 
 def test_only_a_trusted_proxy_tells_the_time_of_arrival(signed_in, clock):
@@ -360,6 +351,7 @@ def test_only_a_trusted_proxy_tells_the_time_of_arrival(signed_in, clock):
     answer.fails(401, "auth.refresh_token_reuse_detected")
 
 
+@pytest.mark.both_databases
 def test_a_token_spent_while_its_refresh_was_under_way_is_stale(signed_in, clock, monkeypatch):
     """Two requests bring the same live token; the one that came later is faster."""
     late = signed_in.twin()
@@ -471,12 +463,3 @@ def test_a_refresh_token_has_256_bits_of_its_own(signed_in):
         tokens.add(signed_in.refresh_token[-43:])
         signed_in.refresh().ok()
     assert len(tokens) == 3
-
-
-@pytest.mark.parametrize("position", [0, 10, 21, 25, 27, 40, 69])
-def test_a_token_altered_anywhere_opens_nothing(signed_in, position):
-    token = signed_in.refresh_token
-    other = "A" if token[position] != "A" else "B"
-    altered = signed_in.twin()
-    altered.set_cookie("service_refresh", token[:position] + other + token[position + 1 :])
-    assert altered.refresh().status == 401

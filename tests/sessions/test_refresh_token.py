@@ -35,22 +35,16 @@ def is_refused_without_harm(rt, signed_in, token):
 
 @pytest.mark.parametrize(
     "position",
-    [
-        pytest.param(0, id="selector"),
-        pytest.param(SELECTOR_BYTES, id="first byte of the expiry"),
-        pytest.param(SECRET_BEGINS - 1, id="last byte of the expiry"),
-        pytest.param(SECRET_BEGINS, id="first byte of the secret"),
-        pytest.param(MAC_BEGINS - 1, id="last byte of the secret"),
-        pytest.param(MAC_BEGINS, id="first byte of the MAC"),
-        pytest.param(LENGTH - 1, id="last byte of the MAC"),
-    ],
+    [0, SELECTOR_BYTES, SECRET_BEGINS - 1, SECRET_BEGINS, MAC_BEGINS - 1, MAC_BEGINS, LENGTH - 1],
 )
-@pytest.mark.parametrize("bit", [0x01, 0x80], ids=hex)
-def test_a_token_with_one_altered_bit_is_invalid_and_ends_nothing(rt, signed_in, position, bit):
-    raw = raw_of(signed_in.refresh_token)
-    assert len(raw) == LENGTH
-    raw[position] ^= bit
-    is_refused_without_harm(rt, signed_in, text_of(raw))
+def test_a_token_with_one_altered_bit_is_none(rt, clock, position):
+    token = raw_of(refresh_token.new(rt.keyring, clock.now()).text)
+    assert len(token) == LENGTH
+    assert refresh_token.parse(rt.keyring, text_of(token)) is not None
+    for bit in (0x01, 0x80):
+        altered = bytearray(token)
+        altered[position] ^= bit
+        assert refresh_token.parse(rt.keyring, text_of(altered)) is None
 
 
 def test_a_spent_token_with_an_altered_secret_is_invalid_and_ends_nothing(rt, signed_in):
@@ -70,11 +64,11 @@ def test_a_token_put_together_from_two_genuine_ones_is_invalid(rt, signed_in, cl
         is_refused_without_harm(rt, signed_in, text_of(second[:cut] + first[cut:]))
 
 
-@pytest.mark.parametrize("ending", ["=", "A", " ", "\n", "\u00e4"], ids=ascii)
-def test_a_token_with_something_appended_is_none(rt, signed_in, ending):
-    text = signed_in.refresh_token
+def test_a_token_with_something_appended_is_none(rt, clock):
+    text = refresh_token.new(rt.keyring, clock.now()).text
     assert refresh_token.parse(rt.keyring, text) is not None
-    assert refresh_token.parse(rt.keyring, text + ending) is None
+    for ending in ("=", "A", " ", "\n", "\u00e4"):
+        assert refresh_token.parse(rt.keyring, text + ending) is None, ascii(ending)
 
 
 def test_the_unused_bits_of_the_last_sign_must_be_zero(rt, signed_in):

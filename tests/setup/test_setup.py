@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 from werkzeug.test import EnvironBuilder, run_wsgi_app
 
+from app.core.passwords import is_acceptable
 from app.users.models import User
 from app.web import site
 from tests.support.api import ApiClient
@@ -14,6 +15,7 @@ from tests.support.factories import (
     audit_rows,
     configure,
     count,
+    delete_all_users,
     fresh_account,
     make_user,
     moment,
@@ -21,10 +23,17 @@ from tests.support.factories import (
 from tests.support.races import run_concurrently
 
 PASSWORD = "correct horse battery"
+ADMIN = {"username": "admin", "email": "admin@example.com", "password": PASSWORD}
 
 
 def state(api):
     return api.post("/auth/check").ok()["setup_state"]
+
+
+def start_over(rt):
+    """Make the installation one before its set-up."""
+    delete_all_users(rt)
+    configure(rt, public_site_url=[])
 
 
 def learnt(rt):
@@ -33,6 +42,7 @@ def learnt(rt):
     return rt.settings.get(site.PUBLIC_SITE_URL), rt.settings.get(site.COOKIE_SECURE)
 
 
+@pytest.mark.both_databases
 def test_the_first_administrator_is_answered_as_an_account(api, clock):
     account = api.sign_up_admin("Admin.One", "Admin@Example.COM").ok(201)
     assert moment(account["created_at"]) == clock.now()
@@ -58,6 +68,7 @@ def test_the_administrator_can_sign_in_at_once(api):
     assert api.me().ok()["role"] == "admin"
 
 
+@pytest.mark.both_databases
 def test_set_up_works_once(rt, api):
     api.sign_up_admin().ok(201)
     again = api.sign_up_admin("second", "second@example.com")
@@ -76,91 +87,35 @@ def test_a_closed_set_up_says_so_before_it_looks_at_the_body(rt, api):
     answer.fails(400, "validation.system_already_initialized")
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+def test_an_invalid_attempt_leaves_the_installation_untouched(rt, api):
+    for changes in (
         {"username": "a"},
-        {"username": "a" * 65},
-        {"username": "with space"},
-        {"username": "at@sign"},
-        {"username": "ümlaut"},
-        {"username": "\u212aelvin"},  # the Kelvin sign, which lower-cases to an ASCII k
-        {"username": ""},
         {"username": "  "},
-        {"username": "line\nbreak"},
-        {"email": ""},
         {"email": "nobody"},
-        {"email": "@example.com"},
-        {"email": "a@"},
-        {"email": "a@nodot"},
-        {"email": "a@b@example.com"},
-        {"email": "two words@example.com"},
-        {"email": "straße@example.com"},
-        {"email": '"two words"@example.com'},
-        {"email": '"open@example.com'},
-        {"email": "a@ example.com"},
-        {"email": "a@b@"},
-        {"email": "a@b_c.example"},
-        {"email": "a@-b.example"},
-        {"email": "a@b.example."},
-        {"email": "a@[192.0.2.1]"},
-        {"email": "a@i❤.ws"},
-        {"email": f"{'a' * 65}@example.com"},
-        {"email": f"a@{'b.' * 126}example"},
-        {"email": "a@example.com\nbcc: b@example.com"},
-        {"password": ""},
+        {"email": ""},
         {"password": "1234567"},
         {"password": "x" * 129},
-    ],
-    ids=lambda changes: str(changes)[:40],
-)
-def test_an_invalid_attempt_leaves_the_installation_untouched(rt, api, changes):
-    body = {"username": "admin", "email": "admin@example.com", "password": PASSWORD} | changes
-    api.post("/auth/setup", body).fails(400, "bad_request")
-    assert state(api) == "needs_admin"
+    ):
+        answer = api.post("/auth/setup", ADMIN | changes)
+        assert (answer.status, answer.code) == (400, "bad_request"), changes
+        assert state(api) == "needs_admin"
     assert count(rt, User) == 0
     assert learnt(rt)[0] == ()
     api.sign_up_admin().ok(201)
 
 
-@pytest.mark.parametrize(
-    "username", ["ab", "a" * 64, "A.b-c_d", "...", "-_", "123", "  trimmed  "], ids=str
-)
-def test_usernames_within_the_rule_are_kept_as_typed(api, username):
-    assert api.sign_up_admin(username).ok(201)["username"] == username.strip()
+def test_passwords_have_8_to_128_characters():
+    for password in ("x" * 8, "x" * 128, "  8 signs", "ünïcödé!", "😀" * 8):
+        assert is_acceptable(password), password
+    for password in ("", "1234567", "x" * 129):
+        assert not is_acceptable(password), password
 
 
-@pytest.mark.parametrize(
-    ("typed", "stored"),
-    [
-        ("Name@Example.COM", "name@example.com"),
-        ("  padded@example.com ", "padded@example.com"),
-        ("first.last+tag@sub.example.com", "first.last+tag@sub.example.com"),
-        ("a@bücher.example", "a@xn--bcher-kva.example"),
-        ("a@XN--I-7IQ.ws", "a@xn--i-7iq.ws"),
-        ("a@ab--cd.example", "a@ab--cd.example"),
-        ("Taro..Yamada@docomo.ne.jp", "taro..yamada@docomo.ne.jp"),
-        ('"taro..yamada"@docomo.ne.jp', "taro..yamada@docomo.ne.jp"),
-        (".taro.@ezweb.ne.jp", ".taro.@ezweb.ne.jp"),
-        ("o'brien+x/y=z!#$%&*?^_`{|}~-@example.com", "o'brien+x/y=z!#$%&*?^_`{|}~-@example.com"),
-        (f"{'a' * 64}@example.com", f"{'a' * 64}@example.com"),
-        ("admin@files.test", "admin@files.test"),
-        ("admin@nas.local", "admin@nas.local"),
-        ("admin@box.home.arpa", "admin@box.home.arpa"),
-    ],
-)
-def test_addresses_are_kept_in_one_spelling(api, typed, stored):
-    assert api.sign_up_admin(email=typed).ok(201)["email"] == stored
-
-
-@pytest.mark.parametrize(
-    "password", ["x" * 8, "x" * 128, "  8 signs", "ünïcödé!", "😀" * 8], ids=lambda p: p[:10]
-)
-def test_passwords_within_the_rule_are_accepted_and_not_trimmed(api, password):
-    api.sign_up_admin(password=password).ok(201)
-    api.login("admin", password).ok()
-    if password != password.strip():
-        api.login("admin", password.strip()).fails(401, "auth.credentials_failed")
+def test_what_was_typed_is_kept(api):
+    account = api.sign_up_admin("  A.b-c_d ", " Taro..Y@Docomo.ne.jp ", "  8 signs").ok(201)
+    assert (account["username"], account["email"]) == ("A.b-c_d", "taro..y@docomo.ne.jp")
+    api.login("A.b-c_d", "  8 signs").ok()
+    api.login("A.b-c_d", "8 signs").fails(401, "auth.credentials_failed")
 
 
 def test_set_up_ignores_switches_and_address_policy(rt, api):
@@ -195,11 +150,15 @@ def test_set_up_takes_its_time(api, clock):
 # --- what set-up learns about the site ------------------------------------------
 
 
+def test_the_sites_address_is_learnt_from_origin(rt, api):
+    api.sign_up_admin(headers={"Origin": "https://Files.Example.com:8443"}).ok(201)
+    assert learnt(rt)[0] == ("https://files.example.com:8443",)
+
+
 @pytest.mark.parametrize(
-    ("sent", "stored"),
+    ("origin", "stored"),
     [
         ("https://Files.Example.com", "https://files.example.com"),
-        ("https://files.example.com:8443", "https://files.example.com:8443"),
         ("http://localhost:8000", "http://localhost:8000"),
         ("http://127.0.0.1:8000", "http://localhost:8000"),
         ("http://127.9.9.9:8000", "http://localhost:8000"),
@@ -208,16 +167,17 @@ def test_set_up_takes_its_time(api, clock):
         ("http://192.168.1.5:8000", "http://192.168.1.5:8000"),
     ],
 )
-def test_the_sites_address_is_learnt_from_origin(rt, api, sent, stored):
-    api.sign_up_admin(headers={"Origin": sent}).ok(201)
-    assert learnt(rt)[0] == (stored,)
+def test_loopback_is_learnt_as_localhost(origin, stored):
+    """Passkeys belong to a domain."""
+    assert site.storable_origin(origin) == stored
 
 
-@pytest.mark.parametrize("origin", [None, "null", "nonsense", "https://a/b", "ftp://files"])
-def test_without_a_usable_origin_the_requests_own_address_counts(rt, api, origin):
-    headers = {"Origin": origin, "Host": "files.example.com:8080"}
-    api.sign_up_admin(headers=headers).ok(201)
-    assert learnt(rt)[0] == ("http://files.example.com:8080",)
+def test_without_a_usable_origin_the_requests_own_address_counts(rt, api):
+    for origin in (None, "null", "nonsense", "https://a/b", "ftp://files"):
+        headers = {"Origin": origin, "Host": "files.example.com:8080"}
+        api.sign_up_admin(headers=headers).ok(201)
+        assert learnt(rt)[0] == ("http://files.example.com:8080",), origin
+        start_over(rt)
 
 
 BAD_AUTHORITIES = [
@@ -232,7 +192,6 @@ BAD_AUTHORITIES = [
     "a b",
     "a,b",
 ]
-ADMIN = {"username": "admin", "email": "admin@example.com", "password": PASSWORD}
 
 
 def post(app, path, body, **environ):
@@ -243,52 +202,45 @@ def post(app, path, body, **environ):
     return int(status[:3]), json.loads(b"".join(chunks))["code"]
 
 
-@pytest.mark.parametrize("host", BAD_AUTHORITIES, ids=ascii)
-def test_an_unusable_host_does_not_keep_the_administrator_out(rt, app, api, host):
+def test_an_unusable_host_does_not_keep_the_administrator_out(rt, app, api):
     """The address stays unknown; nothing else is wrong."""
-    assert post(app, "/api/v1/auth/setup", ADMIN, HTTP_HOST=host) == (201, "success")
-    assert learnt(rt)[0] == ()
-    assert state(api) == "ready"
+    for host in (*BAD_AUTHORITIES, f"{'x' * 600}.example"):
+        outcome = post(app, "/api/v1/auth/setup", ADMIN, HTTP_HOST=host)
+        assert (*outcome, learnt(rt)[0]) == (201, "success", ()), host
+        assert state(api) == "ready"
+        start_over(rt)
 
 
-@pytest.mark.parametrize("host", BAD_AUTHORITIES, ids=ascii)
-def test_an_unusable_origin_leaves_the_requests_own_address(rt, app, host):
-    headers = {"HTTP_HOST": "files.example.com:8080", "HTTP_ORIGIN": f"https://{host}"}
-    assert post(app, "/api/v1/auth/setup", ADMIN, **headers) == (201, "success")
-    assert learnt(rt)[0] == ("http://files.example.com:8080",)
+def test_an_unusable_origin_leaves_the_requests_own_address(rt, app):
+    for host in BAD_AUTHORITIES:
+        headers = {"HTTP_HOST": "files.example.com:8080", "HTTP_ORIGIN": f"https://{host}"}
+        assert post(app, "/api/v1/auth/setup", ADMIN, **headers) == (201, "success"), host
+        assert learnt(rt)[0] == ("http://files.example.com:8080",), host
+        start_over(rt)
 
 
-@pytest.mark.parametrize("host", BAD_AUTHORITIES, ids=ascii)
-def test_an_unusable_host_or_origin_never_fails_a_later_request(app, user, host):
+def test_an_unusable_host_or_origin_never_fails_a_later_request(app, user):
     body = {"identifier": user.username, "password": user.password}
-    for headers, code in (
-        ({"HTTP_HOST": host, "HTTP_ORIGIN": "http://localhost"}, "request_host_invalid"),
-        ({"HTTP_ORIGIN": f"https://{host}"}, "request_origin_invalid"),
-        ({"HTTP_REFERER": f"https://{host}/page"}, "request_referer_invalid"),
+    for host in BAD_AUTHORITIES:
+        for headers, code in (
+            ({"HTTP_HOST": host, "HTTP_ORIGIN": "http://localhost"}, "request_host_invalid"),
+            ({"HTTP_ORIGIN": f"https://{host}"}, "request_origin_invalid"),
+            ({"HTTP_REFERER": f"https://{host}/page"}, "request_referer_invalid"),
+        ):
+            answer = post(app, "/api/v1/auth/login", body, **headers)
+            assert answer == (400, f"validation.{code}"), headers
+
+
+def test_a_host_that_no_name_server_knows_is_judged_as_any_other(app, user):
+    body = {"identifier": user.username, "password": user.password}
+    for host, refusal in (
+        ("x" * 600, (400, "validation.request_host_invalid")),
+        ("x" * 64, (403, "auth.request_origin_untrusted")),
+        ("a..b", (403, "auth.request_origin_untrusted")),
     ):
-        assert post(app, "/api/v1/auth/login", body, **headers) == (400, f"validation.{code}")
-
-
-def test_a_host_over_512_bytes_does_not_keep_the_administrator_out_either(rt, app, api):
-    host = f"{'x' * 600}.example"
-    assert post(app, "/api/v1/auth/setup", ADMIN, HTTP_HOST=host) == (201, "success")
-    assert learnt(rt)[0] == ()
-
-
-@pytest.mark.parametrize(
-    ("host", "code"),
-    [
-        ("x" * 600, "validation.request_host_invalid"),
-        ("x" * 64, "auth.request_origin_untrusted"),
-        ("a..b", "auth.request_origin_untrusted"),
-    ],
-)
-def test_a_host_that_no_name_server_knows_is_judged_as_any_other(app, user, host, code):
-    body = {"identifier": user.username, "password": user.password}
-    path = "/api/v1/auth/login"
-    headers = {"HTTP_HOST": host, "HTTP_ORIGIN": "http://x.y"}
-    assert post(app, path, body, **headers) == (400 if "host" in code else 403, code)
-    assert post(app, path, body, HTTP_HOST=host) == (200, "success")
+        headers = {"HTTP_HOST": host, "HTTP_ORIGIN": "http://x.y"}
+        assert post(app, "/api/v1/auth/login", body, **headers) == refusal
+        assert post(app, "/api/v1/auth/login", body, HTTP_HOST=host) == (200, "success")
 
 
 def test_the_requests_own_loopback_address_is_stored_as_localhost(rt, api):
@@ -309,6 +261,7 @@ def test_a_known_address_is_never_overwritten(rt, api):
     assert learnt(rt)[0] == ("https://known.example",)
 
 
+@pytest.mark.both_databases
 def test_a_list_that_was_stored_empty_is_filled(rt, api):
     configure(rt, public_site_url=[])
     api.sign_up_admin(headers={"Origin": "https://files.example.com"}).ok(201)
@@ -345,6 +298,7 @@ def test_a_page_of_another_site_may_not_be_asked_but_set_up_needs_no_source(rt, 
 # --- races -------------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_of_sixteen_set_ups_at_once_exactly_one_succeeds(app, rt):
     def attempt(number):
         return ApiClient(app).sign_up_admin(f"admin{number}", f"admin{number}@example.com")

@@ -31,12 +31,14 @@ def test_a_new_installation_needs_an_admin(api):
     }
 
 
+@pytest.mark.both_databases
 def test_set_up_leads_straight_to_ready(api):
     api.sign_up_admin().ok(201)
     assert api.post("/auth/check").ok()["has_users"] is True
     assert state(api) == "ready"
 
 
+@pytest.mark.both_databases
 @pytest.mark.usefixtures("without_storage_route")
 def test_without_a_storage_route_set_up_leads_to_needs_storage(rt, api):
     assert state(api) == "needs_admin"
