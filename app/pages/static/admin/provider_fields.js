@@ -20,6 +20,8 @@ const TOKEN_AUTHS = /** @type {const} */ (["auto", "basic", "post"]);
 export function fieldsOf(kind, provider) {
   const isOidc = kind.protocol === "oidc";
   const hasEndpoints = kind.manual_endpoint_configuration_supported;
+  // The way of the secret is known of a service whose address is.
+  const hasTokenAuth = kind.issuer_url_supported;
   const text = (/** @type {string} */ name, /** @type {Record<string, unknown>} */ attributes = {}, hint = "") =>
     field(t(`provider.${name}`), textInput(name, { value: /** @type {any} */ (provider)?.[name] ?? "", autocapitalize: "none", ...attributes }), { hint });
   return [
@@ -38,7 +40,7 @@ export function fieldsOf(kind, provider) {
       { class: "more" },
       el("summary", {}, t("provider.more")),
       text("icon_url", { placeholder: "/icons/example.svg" }),
-      (isOidc || kind.kind === "generic_oauth2") && field(t("provider.token_auth"), select("token_auth", TOKEN_AUTHS.map((one) => [one, t(`provider.token_auth.${one}`)]), { value: provider?.token_auth ?? "auto" })),
+      hasTokenAuth && field(t("provider.token_auth"), select("token_auth", TOKEN_AUTHS.map((one) => [one, t(`provider.token_auth.${one}`)]), { value: provider?.token_auth ?? "auto" })),
       ...(isOidc || kind.kind === "generic_oauth2" ? CLAIMS.map((name) => text(name)) : []),
     ),
   ];
