@@ -1,16 +1,15 @@
-"""The forms beside the sign-in: accessible, and calm while service or network are not there."""
+"""The forms beside the sign-in are calm while service or network are not there."""
 
 import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
-from tests.support import npm
 from tests.support.browser import Complaints, needs_chromium
 from tests.support.factories import PASSWORD
-from tests.support.pages import Site, answered, barriers_of, fill, send
+from tests.support.pages import Site, answered, fill, send
 
 pytestmark = needs_chromium
 
@@ -95,58 +94,48 @@ def sent(page: Page, name: str) -> None:
     send(page)
 
 
-def expect_values(page: Page, name: str) -> None:
-    """Expect a form to be as it was filled in."""
-    for field, value in FORMS[name][1].items():
-        expect(page.locator(f"[name={field}]:visible")).to_have_value(value)
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_a_limit_counts_down_and_nothing_typed_is_lost(
-    page: Page, site: Site, complaints: Complaints, name: str
-) -> None:
-    answered(page, FORMS[name][2], 429, "rate_limited", **{"Retry-After": "42"})
-    sent(page, name)
-    expect(page.get_by_role("alert")).to_contain_text(re.compile("Try again in 4[0-2] seconds"))
-    expect_values(page, name)
-    complaints.texts.clear()
-
-
 BUSY = '{"code":"database.error","msg":"No.","data":null,"error":null}'
+LIMIT = '{"code":"rate_limited","msg":"No.","data":null,"error":null}'
 GATEWAY = "<html>Bad gateway"
 
 
-@pytest.mark.parametrize(
-    ("name", "status", "body"), [*((name, 503, BUSY) for name in FORMS), ("register", 502, GATEWAY)]
-)
-def test_where_nobody_knows_whether_it_was_done_it_is_not_done_again(
-    page: Page, site: Site, complaints: Complaints, name: str, status: int, body: str
+@pytest.mark.parametrize("name", FORMS)
+def test_what_goes_wrong_is_said_and_nothing_typed_is_lost(
+    page: Page, site: Site, complaints: Complaints, name: str
 ) -> None:
-    calls = []
+    """Nor is anything sent again of which nobody knows whether it was done."""
+    opens, values, pattern, doubt = FORMS[name]
+    problem = page.get_by_role("alert")
+    answers: list[dict[str, Any]] = []
+    calls: list[str] = []
 
     def answer(route: Route) -> None:
         calls.append(route.request.url)
-        route.fulfill(status=status, body=body)
+        route.fulfill(**answers[-1])
 
-    page.route(FORMS[name][2], answer)
-    sent(page, name)
-    expect(page.get_by_role("alert")).to_contain_text(FORMS[name][3])
-    expect_values(page, name)
-    assert len(calls) == 1
-    complaints.texts.clear()
+    def is_said_once(words: str | re.Pattern[str]) -> None:
+        calls.clear()
+        send(page)
+        expect(problem).to_contain_text(words)
+        expect(page.locator("[type=submit]:visible")).not_to_have_attribute("aria-disabled", "true")
+        assert len(calls) == 1, words
+        for field, value in values.items():
+            expect(page.locator(f"[name={field}]:visible")).to_have_value(value)
 
-
-@pytest.mark.parametrize("name", FORMS)
-def test_without_a_connection_the_form_says_so(
-    page: Page, site: Site, complaints: Complaints, name: str
-) -> None:
-    opens, values, _, _ = FORMS[name]
+    page.route(pattern, answer)
     opens(page)
     fill(page, **values)
+    for status, body in ((503, BUSY), (502, GATEWAY)):
+        answers.append({"status": status, "body": body})
+        is_said_once(doubt)
+    answers.append({"status": 429, "body": LIMIT, "headers": {"Retry-After": "42"}})
+    is_said_once(re.compile("Try again in 4[0-2] seconds"))
+    page.unroute(pattern)
     page.context.set_offline(True)
     send(page)
-    expect(page.get_by_role("alert")).to_contain_text("No connection.")
-    expect_values(page, name)
+    expect(problem).to_contain_text("No connection.")
+    for field, value in values.items():
+        expect(page.locator(f"[name={field}]:visible")).to_have_value(value)
     page.context.set_offline(False)
     complaints.texts.clear()
 
@@ -181,19 +170,15 @@ def test_what_a_page_has_to_know_is_asked_again(
     complaints.texts.clear()
 
 
-def test_a_browser_that_keeps_no_cookies_is_told_so(page: Page, site: Site) -> None:
+def test_an_account_without_a_sign_in_is_there_nevertheless(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
     answered(page, "**/auth/register", 201, "success", {})
     answered(page, "**/auth/login", 200, "success", {"status": "authenticated"})
     sent(page, "register")
     expect(page.get_by_role("alert")).to_contain_text("Your browser did not keep the sign-in.")
-
-
-def test_an_account_whose_sign_in_failed_is_there_nevertheless(
-    page: Page, site: Site, complaints: Complaints
-) -> None:
-    answered(page, "**/auth/register", 201, "success", {})
     answered(page, "**/auth/login", 503, "database.error")
-    sent(page, "register")
+    send(page)
     page.wait_for_url("**/login?registered=1")
     expect(page.get_by_text("Your account is ready. Sign in.")).to_be_visible()
     complaints.texts.clear()
@@ -212,106 +197,3 @@ def test_the_keyboard_is_enough(page: Page, site: Site) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url("**/settings/profile")
     expect(page.locator("#me")).to_contain_text("bob")
-
-
-# --- accessibility ----------------------------------------------------------------------------
-
-
-def complaining(page: Page) -> None:
-    open_setup(page)
-    fill(page, username="b b", email="bob@", password="short")
-    send(page)
-    expect(page.get_by_text("The password is too short")).to_be_visible()
-
-
-def taken(page: Page) -> None:
-    answered(page, "**/auth/register", 400, "auth.email_exists")
-    sent(page, "register")
-    expect(page.get_by_text("There is an account with this address.")).to_be_visible()
-
-
-def doubtful(page: Page) -> None:
-    answered(page, "**/auth/register", 503, "database.error")
-    sent(page, "register")
-    expect(page.get_by_role("alert").get_by_role("link")).to_be_visible()
-
-
-def closed(page: Page) -> None:
-    answered(page, "**/auth/register", 403, "auth.registration_disabled")
-    sent(page, "register")
-    expect(page.get_by_role("heading", name="Registration is closed")).to_be_visible()
-
-
-def mailed(page: Page) -> None:
-    answered(page, "**/reset/request", 200, "success", {})
-    sent(page, "reset")
-    expect(page.get_by_role("button", name="Send again in")).to_be_visible()
-
-
-def link_over(page: Page) -> None:
-    answered(page, "**/reset/confirm", 400, "auth.contact_verification_expired")
-    sent(page, "new password")
-    expect(page.get_by_text("The link is too old.")).to_be_visible()
-
-
-def incomplete(page: Page) -> None:
-    page.goto("/reset-password?token=")
-    expect(page.get_by_text("The link is incomplete.")).to_be_visible()
-
-
-def invited_while_signed_in(page: Page) -> None:
-    signed_in(page)
-    open_invite(page)
-    expect(page.get_by_text("You are signed in as ada.")).to_be_visible()
-
-
-def invitation_awaited(page: Page) -> None:
-    answered(page, "**/auth/invitations/*", 503, "database.error")
-    page.goto("/invite/abc")
-    expect(page.get_by_role("button", name="Try again now")).to_be_visible()
-
-
-def invitation_over(page: Page) -> None:
-    answered(page, "**/auth/invitations/*", 400, "auth.invitation_accepted")
-    page.goto("/invite/abc")
-    expect(page.get_by_role("heading", name="This invitation was used")).to_be_visible()
-
-
-def wrong_password(page: Page) -> None:
-    answered(page, "**/auth/password", 401, "auth.credentials_failed")
-    sent(page, "force")
-    expect(page.get_by_text("This is not your current password.")).to_be_visible()
-
-
-def storage(setup_state: str, role: str, heading: str) -> Open:
-    """Return what opens the end of the set-up."""
-
-    def opens(page: Page) -> None:
-        signed_in(page, role=role)
-        answered(page, "**/auth/check", 200, "success", {**STATE, "setup_state": setup_state})
-        page.goto("/setup/storage")
-        expect(page.get_by_role("heading", name=heading)).to_be_visible()
-
-    opens.__name__ = f"storage_{setup_state}_{role}"
-    return opens
-
-
-STATES = [
-    open_setup, complaining, open_register, taken, doubtful, closed, open_reset, mailed,
-    open_new_password, link_over, incomplete, invited_while_signed_in, invitation_awaited,
-    invitation_over, open_force, wrong_password,
-    storage("needs_storage", "admin", "Finish the set-up"),
-    storage("needs_storage", "user", "Finish the set-up"),
-    storage("ready", "admin", "Everything is set up"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
-def test_no_barrier_is_found_and_nothing_is_wider_than_the_screen(
-    chromium: Browser, site: Site, state: Open
-) -> None:
-    try:
-        found = barriers_of(chromium, site, lambda page, _: state(page))
-    except npm.Missing as reason:
-        pytest.skip(f"no axe-core: {reason}")
-    assert found == {"light": [], "dark": []}

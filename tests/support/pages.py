@@ -1,8 +1,9 @@
 """Drives the built-in pages in the system's Chromium."""
 
 import json
+import re
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -285,41 +286,29 @@ def _violations(page: Page, rules: dict[str, Any]) -> Iterator[str]:
             yield f"{rule['id']}: {node['html'][:200]} {node['failureSummary']}"
 
 
-def barriers_of(
-    browser: Browser, site: Site, state: Callable[[Page, Site], None]
-) -> dict[str, list[str]]:
-    """Return the barriers of a state on a small screen, by colour scheme.
-
-    In the dark, where only colours differ, those are all that is looked at. Nothing may be wider
-    than that screen. Raises: npm.Missing.
-    """
-    complaints = Complaints()
-    seen = {"color_scheme": "light", "viewport": SMALL, "reduced_motion": "reduce"}
-    with opened(browser, site.origin, complaints, **seen) as page:
-        state(page, site)
-        found = {"light": barriers(page)}
-        assert page.evaluate("document.documentElement.scrollWidth") == SMALL["width"]
-        page.emulate_media(color_scheme="dark", reduced_motion="reduce")
-        colours = {"type": "rule", "values": ["color-contrast"]}
-        found["dark"] = [*_violations(page, colours)]
-        assert page.evaluate("window.policyReports") == []
-        page.goto("about:blank")  # some states ask again and again
-        # Refusals are part of some states, and the browser logs each.
-        complaints.texts = [text for text in complaints.texts if "status of" not in text]
-    return found
-
-
 # --- looks ----------------------------------------------------------------------------------------
 
-# The texts of the catalogue, and those that the document itself has.
-STRETCH = r"""
+WITH_LONGER_WORDS = r"""
 const [plain, accented] = ["AEIOUaeiouncsy", "ÅÊÎØÜåêîøüñçšÿ"];
 const accent = (letter) => accented[plain.indexOf(letter)] ?? letter;
 const longer = (word) => (word + word).slice(0, Math.ceil(word.length * 1.4));
 const stretch = (text) => text.replace(/(\{\w+\})|([\p{L}\p{N}_]+)/gu,
   (all, kept, word) => kept ?? [...longer(word)].map(accent).join(""));
 const isPlain = (text) => ![...accented].some((letter) => text.includes(letter));
-const ask = window.fetch;
+const stretched = (window.stretched ??= new WeakSet());
+const stretchBelow = (root) => {
+  const walk = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const node = walk.currentNode;
+    if (isPlain(node.data) && !stretched.has(node)) node.data = stretch(node.data);
+    stretched.add(node);
+  }
+};
+"""
+# The texts of the catalogue, and those that the document itself has.
+STRETCH = (
+    WITH_LONGER_WORDS
+    + """const ask = window.fetch;
 window.fetch = async (...about) => {
   const answer = await ask(...about);
   if (!answer.url.includes("/i18n/")) return answer;
@@ -327,16 +316,13 @@ window.fetch = async (...about) => {
   return Response.json(Object.fromEntries(texts.map(([key, text]) => [key, stretch(text)])));
 };
 document.addEventListener("DOMContentLoaded", () => {
-  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walk.nextNode()) {
-    const node = walk.currentNode;
-    if (isPlain(node.data)) node.data = stretch(node.data);
-  }
+  stretchBelow(document.body);
   for (const { dataset } of document.querySelectorAll("[data-title]")) {
     dataset.title = stretch(dataset.title);
   }
 });
 """
+)
 # Elements whose content is wider or higher than they are.
 CLIPPED = """() => [...document.querySelectorAll("body *")].filter((node) =>
   node.checkVisibility() && getComputedStyle(node).display !== "inline" &&
@@ -350,6 +336,44 @@ CLIPPED = """() => [...document.querySelectorAll("body *")].filter((node) =>
 def stretch_texts(page: Page) -> None:
     """Show texts as a language has them whose words are longer by two fifths, with accents."""
     page.add_init_script(STRETCH)
+
+
+# The plots are drawn anew for the size they then have.
+DRAWN_AGAIN = """() => new Promise((done) =>
+  requestAnimationFrame(() => requestAnimationFrame(done)))"""
+
+
+def misfits(page: Page, width: int, *, zoom: int = 100) -> list[str]:
+    """Return what does not fit a screen of this width, the letters being of `zoom` per cent."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.evaluate("(zoom) => { document.documentElement.style.fontSize = zoom; }", f"{zoom}%")
+    page.evaluate(DRAWN_AGAIN)
+    found: list[str] = page.evaluate(CLIPPED)
+    if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+        found.append("the page")
+    page.evaluate("() => { document.documentElement.style.fontSize = ''; }")
+    return [f"{width} px, {zoom} %: {one}" for one in found]
+
+
+def faults_of(page: Page) -> list[str]:
+    """Return what is wrong with how a page looks: in both themes, small, enlarged, with long texts.
+
+    Its texts are long ones afterwards. Raises: npm.Missing.
+    """
+    found = misfits(page, SMALL["width"])
+    found += barriers(page)
+    page.emulate_media(color_scheme="dark")
+    # Only colours differ there.
+    colours = {"type": "rule", "values": ["color-contrast"]}
+    found += [f"dark: {one}" for one in _violations(page, colours)]
+    page.emulate_media(color_scheme="light")
+    found += misfits(page, 640, zoom=200)
+    page.evaluate(f"() => {{ {WITH_LONGER_WORDS} stretchBelow(document.body); }}")
+    if not re.search("[åêîøü]", page.locator("h1").inner_text()):
+        found.append("no longer words")
+    found += misfits(page, SMALL["width"])
+    found += page.evaluate("window.policyReports")
+    return found
 
 
 def style(node: Locator, name: str) -> str:
