@@ -6,19 +6,15 @@ import subprocess
 from contextlib import suppress
 
 import pytest
+from click.shell_completion import ShellComplete
+from flask.cli import ScriptInfo
 
 from app import __version__
+from app.administration import cli
+from tests.support.factories import make_user
 from tests.support.servers import ROOT
 
 GATEHOUSE = ROOT / "bin" / "gatehouse"
-
-
-@pytest.fixture
-def environment(flask, tmp_path):
-    assert flask("prepare").returncode == 0
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("GATEHOUSE_")}
-    kept.pop("NO_COLOR", None)
-    return kept | {"GATEHOUSE_INSTANCE": str(tmp_path / "instance"), "TERM": "xterm"}
 
 
 @pytest.fixture
@@ -39,73 +35,88 @@ def gatehouse(environment, tmp_path):
 
 
 @pytest.fixture
-def at_terminal(environment):
-    """Run it at a terminal; return all that appears there."""
+def at_terminal(run_with, monkeypatch):
+    """Run a command at a terminal; return all that appears there."""
 
     def run(*arguments, **variables):
         ours, theirs = pty.openpty()
-        streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
-        with subprocess.Popen([GATEHOUSE, *arguments], env=environment | variables, **streams):
-            os.close(theirs)
-            seen = b""
-            with suppress(OSError):  # Linux reports the end of a terminal as an error
-                while piece := os.read(ours, 4096):
-                    seen += piece
-        os.close(ours)
-        return seen.decode()
+        with monkeypatch.context() as patch, open(theirs, "w") as terminal:
+            patch.delenv("NO_COLOR", raising=False)
+            for name, value in ({"TERM": "xterm"} | variables).items():
+                patch.setenv(name, value)
+            run_with(*arguments, stdout=terminal, stderr=terminal)
+        return drained(ours)
 
     return run
 
 
-def completed(gatehouse, *words):
-    words = ("gatehouse", *words)
-    asked = {"COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
-    offered = gatehouse(_GATEHOUSE_COMPLETE="bash_complete", **asked)
-    assert (offered.returncode, offered.stderr) == (0, "")
-    return [line.removeprefix("plain,") for line in offered.stdout.splitlines()]
+def drained(ours):
+    seen = b""
+    with suppress(OSError):  # Linux reports the end of a terminal as an error
+        while piece := os.read(ours, 4096):
+            seen += piece
+    os.close(ours)
+    return seen.decode()
 
 
-def test_it_introduces_the_product_and_not_flask(gatehouse):
-    assert gatehouse("--version").stdout == f"Gatehouse, version {__version__}\n"
-    told = gatehouse("--help").stdout
+def test_it_introduces_the_product_and_not_flask(capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["gatehouse", "--help"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    told = capsys.readouterr().out
     assert told.startswith("Usage: gatehouse ")
     assert "flask" not in told.lower()
     assert "external-auth" in told
+    monkeypatch.setattr("sys.argv", ["gatehouse", "--version"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert capsys.readouterr().out == f"Gatehouse, version {__version__}\n"
 
 
-def test_it_is_the_same_command_from_any_folder(gatehouse, flask):
-    for arguments in (("config", "list"), ("users", "lst")):
-        ours, theirs = gatehouse(*arguments), flask(*arguments)
-        assert (ours.returncode, ours.stdout) == (theirs.returncode, theirs.stdout)
-        assert ours.stderr.splitlines()[-1:] == theirs.stderr.splitlines()[-1:]
-
-
-def test_settings_users_and_commands_are_completed(gatehouse):
-    new = (
+@pytest.mark.usefixtures("prepared")
+def test_it_is_the_same_command_from_any_folder_and_completes_what_it_stores(gatehouse, flask):
+    ours, theirs = gatehouse("config", "list"), flask("config", "list")
+    assert (ours.returncode, ours.stdout, ours.stderr) == (0, theirs.stdout, "")
+    words = {"COMP_WORDS": "gatehouse users show ja", "COMP_CWORD": "3"}
+    create = (
         "users",
         "create",
         "--username",
         "Jane",
         "--email",
-        "jane@example.com",
+        "j@example.com",
         "--role",
         "admin",
     )
-    assert gatehouse(*new).returncode == 0
-    assert completed(gatehouse, "config", "set", "public_site") == ["public_site_url"]
-    assert completed(gatehouse, "users", "show", "ja") == ["Jane"]
-    assert completed(gatehouse, "teams", "create", "Crew", "--owner", "j") == ["Jane"]
+    assert flask(*create).exit_code == 0
+    offered = gatehouse(_GATEHOUSE_COMPLETE="bash_complete", **words)
+    assert (offered.returncode, offered.stdout, offered.stderr) == (0, "plain,Jane\n", "")
 
 
-def test_a_terminal_gets_colours_unless_it_wants_none(gatehouse, at_terminal):
+@pytest.mark.parametrize(
+    ("words", "typed", "offered"),
+    [
+        (["config", "set"], "public_site", ["public_site_url"]),
+        (["users", "show"], "ja", ["Jane"]),
+        (["teams", "create", "Crew", "--owner"], "j", ["Jane"]),
+    ],
+)
+def test_settings_users_and_commands_are_completed(app, rt, words, typed, offered):
+    make_user(rt, username="Jane")
+    context = {"obj": ScriptInfo(create_app=lambda: app)}
+    found = ShellComplete(app.cli, context, "gatehouse", "").get_completions(words, typed)
+    assert [item.value for item in found] == offered
+
+
+def test_a_terminal_gets_colours_unless_it_wants_none(at_terminal, flask):
     red = "\x1b[31mError:\x1b[0m There is no setting nope."
     assert red in at_terminal("config", "get", "nope")
     assert at_terminal("config", "list").startswith("\x1b[1mKEY ")
     for variables in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         assert "\x1b" not in at_terminal("config", "get", "nope", **variables)
-    assert "\x1b" not in gatehouse("config", "list").stdout
+    assert "\x1b" not in flask("config", "list").stdout
 
 
-def test_what_takes_a_while_says_so_at_a_terminal(gatehouse, at_terminal):
+def test_what_takes_a_while_says_so_at_a_terminal(at_terminal, flask):
     assert at_terminal("prepare") == "bringing the database up to date ...\r\n"
-    assert gatehouse("prepare").stderr == ""
+    assert flask("prepare").stderr == ""

@@ -1,95 +1,94 @@
 """The `flask` command in pipes, at full disks and without standard input."""
 
 import fcntl
+import io
 import os
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.support.servers import ROOT
+EMPTY = "Error: Standard input was empty.\n"
 
 
-@pytest.fixture
-def start(flask, tmp_path):
-    """Begin `flask ...` on an instance; the process can be given files for its streams."""
-    assert flask("prepare").returncode == 0
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("GATEHOUSE_")}
-    environment = kept | {"GATEHOUSE_INSTANCE": str(tmp_path / "instance")}
-
-    def begin(*arguments, unbuffered="", **streams):
-        command = [sys.executable, "-m", "flask", "--app", "wsgi", *arguments]
-        ours = environment | {"PYTHONUNBUFFERED": unbuffered}
-        return subprocess.Popen(
-            command, cwd=ROOT, env=ours, stderr=subprocess.PIPE, text=True, **streams
-        )
-
-    return begin
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [("config", "list", "--json"), ("config", "get", "no", "--json")],
-)
-def test_a_reader_who_has_enough_ends_a_listing_quietly(start, arguments):
+@pytest.mark.usefixtures("prepared")
+def test_a_reader_who_has_enough_ends_a_listing_quietly(flask_process):
     """As with `| head -1`: what a shell says of every other program, and no word."""
     reading, writing = os.pipe()
     os.close(reading)
-    with start(*arguments, stdout=writing) as process:
-        os.close(writing)
-        assert (process.wait(60), process.stderr.read()) == (141, "")
+    with open(writing, "w") as pipe:
+        ran = flask_process("config", "list", "--json", stdout=pipe)
+    assert (ran.returncode, ran.stderr) == (141, "")
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_reader_who_has_enough_half_way_ends_it_likewise(start, unbuffered):
+@pytest.mark.usefixtures("prepared")
+def test_a_full_disk_is_one_line(flask_process):
+    with open("/dev/full", "w") as full:
+        ran = flask_process("config", "list", stdout=full)
+    told = "Error: The output could not be written: No space left on device\n"
+    assert (ran.returncode, ran.stderr) == (1, told)
+
+
+@pytest.mark.usefixtures("prepared")
+def test_a_job_may_have_closed_both_streams(flask_process):
+    def close():
+        os.close(0)
+        os.close(1)
+
+    ran = flask_process(
+        "config", "set", "mail_smtp_password", "-",
+        stdin=None, stdout=None, preexec_fn=close,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stderr) == (1, EMPTY)
+
+
+@pytest.mark.parametrize("unbuffered", [False, True])
+def test_a_reader_who_has_enough_half_way_ends_it_likewise(run_with, capfd, unbuffered):
     """To the command a disk that is full by then is the same."""
     reading, writing = os.pipe()
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
-    with start("config", "list", "--json", unbuffered=unbuffered, stdout=writing) as process:
-        os.close(writing)
+    raw = open(writing, "wb", buffering=0)  # noqa: SIM115 - the command gets it
+    stdout = io.TextIOWrapper(
+        raw if unbuffered else io.BufferedWriter(raw), write_through=unbuffered
+    )
+    with ThreadPoolExecutor(1) as pool, stdout:
+        ran = pool.submit(run_with, "config", "list", "--json", stdout=stdout)
         assert os.read(reading, 1) == b"["
         os.close(reading)
-        assert (process.wait(60), process.stderr.read()) == (141, "")
+        assert ran.result(60) == 141
+    assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize("options", [(), ("--json",)])
-def test_a_full_disk_is_one_line(start, options):
-    with open("/dev/full", "w") as full, start("config", "list", *options, stdout=full) as process:
-        told = "Error: The output could not be written: No space left on device\n"
-        assert (process.wait(60), process.stderr.read()) == (1, told)
+@pytest.mark.parametrize("arguments", [("list", "--json"), ("get", "no", "--json")])
+def test_every_form_of_output_ends_at_a_full_disk(run_with, capsys, arguments):
+    with open("/dev/full", "w") as full:
+        assert run_with("config", *arguments, stdout=full) == 1
+    assert "No space left on device" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("stdin", [io.StringIO(), None], ids=["empty", "closed"])
 @pytest.mark.parametrize(
-    ("there", "arguments"),
+    "arguments",
     [
-        (True, ("config", "set", "mail_template_password_reset_html", "-")),
-        (True, ("config", "import", "-")),
-        (True, ("users", "set-password", "nobody", "--password", "-")),
-        (False, ("config", "set", "mail_smtp_password", "-")),
+        ("config", "set", "mail_template_password_reset_html", "-"),
+        ("config", "import", "-"),
+        ("users", "set-password", "nobody", "--password", "-"),
     ],
 )
-def test_nothing_on_standard_input_is_no_value(start, there, arguments):
+def test_nothing_on_standard_input_is_no_value(run_with, capsys, arguments, stdin):
     """The file that was to be piped in may have been missing."""
-    closed = {} if there else {"preexec_fn": lambda: os.close(0)}
-    with start(*arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **closed) as process:
-        told = "Error: Standard input was empty.\n"
-        assert (process.wait(60), process.stdout.read(), process.stderr.read()) == (1, "", told)
-
-
-def test_a_command_that_reads_nothing_needs_no_standard_input(start):
-    with start("config", "validate", preexec_fn=lambda: os.close(0)) as process:
-        assert (process.wait(60), process.stderr.read()) == (0, "")
+    assert run_with(*arguments, stdin=stdin) == 1
+    assert tuple(capsys.readouterr()) == ("", EMPTY)
 
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
+        (("config", "validate"), 0),
         (("teams", "list"), 0),
         (("config", "list", "--json"), 0),
         (("config", "get", "no", "--json"), 1),
     ],
 )
-def test_standard_output_may_be_closed(start, arguments, code):
-    """As a job may have it."""
-    with start(*arguments, preexec_fn=lambda: os.close(1)) as process:
-        assert (process.wait(60), process.stderr.read()) == (code, "")
+def test_streams_that_are_closed_are_missed_by_nobody(run_with, capsys, arguments, code):
+    assert run_with(*arguments, stdin=None, stdout=None) == code
+    assert capsys.readouterr().err == ""

@@ -45,13 +45,12 @@ def test_what_is_like_nothing_is_told_so(line):
     assert complaint(line, "users", "list", "--role", "x").endswith("not one of admin, user.")
 
 
-def test_flask_itself_knows_what_may_be_meant(flask):
+@pytest.mark.usefixtures("prepared")
+def test_flask_itself_knows_what_may_be_meant(flask_process):
     """Its own group asks ours."""
-    assert flask("prepare").returncode == 0
-    for typed, meant in [("user", "users"), ("rotues", "routes"), ("flush", "mail flush")]:
-        told = flask(typed)
-        assert (told.returncode, told.stdout) == (2, "")
-        assert told.stderr.endswith(f"Error: No such command '{typed}'. Did you mean '{meant}'?\n")
+    told = flask_process("flush")
+    assert (told.returncode, told.stdout) == (2, "")
+    assert told.stderr.endswith("Error: No such command 'flush'. Did you mean 'mail flush'?\n")
 
 
 @pytest.mark.parametrize(
