@@ -9,7 +9,7 @@ import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import hypothesis
 import pytest
@@ -62,17 +62,15 @@ LIVE: dict[str, dict[str, str]] = {
 
 # Tests that ask for one of these are about configuration, or change what an application keeps in
 # memory: they get an application of their own.
-OWN_APPLICATION = frozenset(
-    {"make_app", "database_url", "redis_url", "own_valkey", "fake_provider", "certified_provider"}
-)
+OWN_APPLICATION = frozenset({"make_app", "database_url", "redis_url", "own_valkey"})
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test marked `both_databases` on each of them."""
     marked = metafunc.definition.get_closest_marker
     is_for_both = marked("both_databases") and not (marked("sqlite") or marked("postgres"))
-    if is_for_both and "database" in metafunc.fixturenames:
-        metafunc.parametrize("database", ["sqlite", "postgres"], indirect=True)
+    if is_for_both and "database_name" in metafunc.fixturenames:
+        metafunc.parametrize("database_name", ["sqlite", "postgres"], indirect=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -89,8 +87,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def database_of(item: pytest.Item) -> str:
     """Return the database a test runs on."""
     callspec = getattr(item, "callspec", None)
-    if callspec is not None and "database" in callspec.params:
-        return str(callspec.params["database"])
+    if callspec is not None and "database_name" in callspec.params:
+        return str(callspec.params["database_name"])
     return "postgres" if item.get_closest_marker("postgres") else "sqlite"
 
 
@@ -238,17 +236,17 @@ def live_redis_server(worker_number: int) -> Iterator[str]:
 
 
 @pytest.fixture
-def live(database: str, live_services: Callable[[str, str], LiveService]) -> LiveService:
+def live(database_name: str, live_services: Callable[[str, str], LiveService]) -> LiveService:
     """The real service with two workers and no accounts. It trusts this machine as a proxy."""
-    service = live_services("live", database)
+    service = live_services("live", database_name)
     service.reset()
     return service
 
 
 @pytest.fixture
-def direct(database: str, live_services: Callable[[str, str], LiveService]) -> LiveService:
+def direct(database_name: str, live_services: Callable[[str, str], LiveService]) -> LiveService:
     """Like `live`, but without a trusted proxy: every peer is a client."""
-    service = live_services("direct", database)
+    service = live_services("direct", database_name)
     service.reset()
     return service
 
@@ -268,15 +266,21 @@ def certified_provider() -> Iterator[oidc_provider.OidcProvider]:
 
 
 @pytest.fixture
-def database(request: pytest.FixtureRequest) -> str:
-    """The name of the database that the test runs on, `sqlite` or `postgres`."""
+def database_name(request: pytest.FixtureRequest) -> str:
+    """The database that the test runs on, `sqlite` or `postgres`."""
     return database_of(request.node)
 
 
 @pytest.fixture
-def database_url(request: pytest.FixtureRequest, database: str, tmp_path: Path) -> str:
+def configuration() -> dict[str, Any]:
+    """What the application is configured with; a module that needs something else replaces it."""
+    return {}
+
+
+@pytest.fixture
+def database_url(request: pytest.FixtureRequest, database_name: str, tmp_path: Path) -> str:
     """A migrated database without accounts, with a complete default storage route."""
-    if database == "sqlite":
+    if database_name == "sqlite":
         template = request.getfixturevalue("sqlite_template")
         return servers.copy_sqlite(template, tmp_path / "gatehouse.db")
     return request.getfixturevalue("postgres_database").reset()
@@ -293,25 +297,32 @@ def redis_url(redis_server: str) -> str:
 @pytest.fixture(scope="session")
 def shared_applications(
     request: pytest.FixtureRequest, redis_server: str, server_folder: Path
-) -> Iterator[Callable[[str], SharedApplication]]:
-    """The application that the tests of this worker share, one for each database."""
+) -> Iterator[Callable[[str, dict[str, Any]], SharedApplication]]:
+    """The applications that the tests of this worker share."""
     known: dict[str, SharedApplication] = {}
+    files: list[servers.PristineFile] = []
 
-    def find(database: str) -> SharedApplication:
-        if database not in known:
-            pristine: servers.Pristine
-            if database == "sqlite":
-                template = request.getfixturevalue("sqlite_template")
-                pristine = servers.PristineFile(template, server_folder / "shared.db")
-            else:
-                pristine = request.getfixturevalue("postgres_database")
-            instance = server_folder / f"shared-{database}"
-            known[database] = SharedApplication(instance, pristine, redis_server)
-        return known[database]
+    def emptied(database: str) -> servers.Pristine:
+        if database != "sqlite":
+            return cast("servers.Pristine", request.getfixturevalue("postgres_database"))
+        if not files:
+            template = request.getfixturevalue("sqlite_template")
+            files.append(servers.PristineFile(template, server_folder / "shared.db"))
+        return files[0]
+
+    def find(database: str, configuration: dict[str, Any]) -> SharedApplication:
+        name = f"{database} {configuration}"
+        if name not in known:
+            instance = server_folder / f"shared-{len(known)}"
+            pristine = emptied(database)
+            known[name] = SharedApplication(instance, pristine, redis_server, configuration)
+        return known[name]
 
     yield find
     for shared in known.values():
         shared.drop()
+    for file in files:
+        file.close()
 
 
 @pytest.fixture
@@ -337,16 +348,15 @@ def wait_for() -> Callable[[Callable[[], Any]], Any]:
 @pytest.fixture
 def shared(
     request: pytest.FixtureRequest,
-    database: str,
-    shared_applications: Callable[[str], SharedApplication],
+    database_name: str,
+    configuration: dict[str, Any],
+    shared_applications: Callable[[str, dict[str, Any]], SharedApplication],
 ) -> SharedApplication | None:
     """The application to share, or None if the test gets one of its own."""
-    is_own = request.node.get_closest_marker("own_application") or not OWN_APPLICATION.isdisjoint(
-        request.fixturenames
-    )
-    if is_own:
+    is_own = request.node.get_closest_marker("own_application")
+    if is_own or not OWN_APPLICATION.isdisjoint(request.fixturenames):
         return None
-    shared = shared_applications(database)
+    shared = shared_applications(database_name, configuration)
     shared.renew()
     return shared
 
@@ -396,10 +406,14 @@ def make_app(
 
 
 @pytest.fixture
-def app(request: pytest.FixtureRequest, shared: SharedApplication | None) -> Iterator[Flask]:
+def app(
+    request: pytest.FixtureRequest,
+    shared: SharedApplication | None,
+    configuration: dict[str, Any],
+) -> Iterator[Flask]:
     """The application, on empty stores; tests that need no other share it."""
     if shared is None:
-        yield request.getfixturevalue("make_app")()
+        yield request.getfixturevalue("make_app")(**configuration)
         return
     yield shared.take()
     if "monkeypatch" in request.fixturenames:

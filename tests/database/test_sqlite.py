@@ -13,7 +13,7 @@ from app.core.errors import DatabaseUnavailable
 from app.users import queries
 from app.users.models import User
 
-pytestmark = pytest.mark.sqlite
+pytestmark = [pytest.mark.sqlite, pytest.mark.own_application]
 
 
 @pytest.fixture

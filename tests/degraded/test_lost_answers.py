@@ -19,7 +19,7 @@ from tests.support.mailbox import text_of
 from tests.support.outbox import use_smtp
 from tests.support.smtp import RecordingSmtpServer
 
-pytestmark = pytest.mark.both_databases
+pytestmark = [pytest.mark.both_databases, pytest.mark.own_application]
 
 WRONG = "auth.mfa_code_invalid"
 

@@ -9,7 +9,7 @@ from tests.support.authenticator import finish_setup, start_setup
 from tests.support.challenge import give_totp, start_login, verify
 from tests.support.factories import count, make_user
 
-pytestmark = pytest.mark.both_databases
+pytestmark = [pytest.mark.both_databases, pytest.mark.own_application]
 
 
 @pytest.fixture

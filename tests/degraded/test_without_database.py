@@ -22,7 +22,7 @@ from tests.support.factories import audit_rows
 from tests.support.privileges import bound_by_modes
 from tests.support.races import run_concurrently
 
-pytestmark = pytest.mark.both_databases
+pytestmark = [pytest.mark.both_databases, pytest.mark.own_application]
 
 
 class Sqlite:

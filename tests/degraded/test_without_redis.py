@@ -15,7 +15,7 @@ from tests.support.challenge import give_totp, send_code, start_login, verify
 from tests.support.commands import CommandLine
 from tests.support.factories import audit_rows, configure, count, make_user
 
-pytestmark = pytest.mark.both_databases
+pytestmark = [pytest.mark.both_databases, pytest.mark.own_application]
 
 WRONG = "not the password"
 

@@ -765,6 +765,7 @@ def test_a_limited_session_has_no_stream(rt, hub, api, user):
     api.get(PATH).fails(403, "auth.password_change_required")
 
 
+@pytest.mark.own_application
 def test_while_the_database_is_away_no_stream_is_opened(app, rt, hub, user, database_away):
     bearer = bearer_of(rt, app, user)
     rt.database.connect = lambda *_: (_ for _ in ()).throw(DatabaseUnavailable())

@@ -1,13 +1,13 @@
 """A provider on loopback, and an installation that may speak to it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from flask import Flask
 
-from app.core.http_client import HttpClient
 from app.core.runtime import Runtime
 from app.external_auth.models import Provider
+from app.web import runtime as web_runtime
 from tests.support.api import ORIGIN
 from tests.support.clock import FakeClock
 from tests.support.commands import CommandLine
@@ -17,11 +17,13 @@ from tests.support.fake_provider import FakeProvider
 
 
 @pytest.fixture
-def app(make_app: Callable[..., Flask]) -> Flask:
+def app(app: Flask) -> Iterator[Flask]:
     """Has an address, and asks providers on this machine."""
-    app = make_app(http_client=HttpClient(allow_loopback=True))
-    configure(app.extensions["gatehouse"], public_site_url=[ORIGIN])
-    return app
+    rt = web_runtime.of(app)
+    configure(rt, public_site_url=[ORIGIN])
+    rt.http_client.allow_loopback = True
+    yield app
+    rt.http_client.allow_loopback = False
 
 
 @pytest.fixture

@@ -367,6 +367,9 @@ class PristineFile:
         self._connection.executescript(self._script)
         return self._url
 
+    def close(self) -> None:
+        self._connection.close()
+
 
 class PristineDatabase:
     """A migrated database that `reset` returns to the state `migrate` left it in.

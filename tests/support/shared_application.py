@@ -7,11 +7,13 @@ memory is replaced by a new one.
 import math
 import shutil
 from pathlib import Path
+from typing import Any
 
 from flask import Flask
 from redis import Redis
 
 from app.core.config import Bucket
+from app.core.http_client import FetchCache
 from app.factory import create_app
 from app.web import runtime as web_runtime
 from tests.support import servers, sharing
@@ -25,8 +27,15 @@ AMPLE = {"anonymous_bucket": _BUCKET, "session_bucket": _BUCKET}
 class SharedApplication:
     """One application after the other, all on the same database and Redis."""
 
-    def __init__(self, instance: Path, database: servers.Pristine, redis_url: str) -> None:
+    def __init__(
+        self,
+        instance: Path,
+        database: servers.Pristine,
+        redis_url: str,
+        configuration: dict[str, Any],
+    ) -> None:
         self._instance = instance
+        self._configuration = AMPLE | configuration
         self._database = database
         self._redis_url = redis_url
         self._redis = Redis.from_url(redis_url)
@@ -43,14 +52,16 @@ class SharedApplication:
         """Return the application, on empty stores."""
         url = self._database.reset()
         self._redis.flushdb()
-        for folder in ("avatars", "mail"):
-            shutil.rmtree(self._instance / folder, ignore_errors=True)
+        shutil.rmtree(self._instance, ignore_errors=True)
         if self._app is None:
-            config = servers.cheap_config(self._instance, url, self._redis_url, **AMPLE)
+            values = self._configuration
+            config = servers.cheap_config(self._instance, url, self._redis_url, **values)
             self._app = create_app(config, clock=self.clock)
-            servers.prepare_instance(self._app)
             sharing.share_routes(self._app)
-        web_runtime.of(self._app).settings.forget()
+        servers.prepare_instance(self._app)
+        rt = web_runtime.of(self._app)
+        rt.settings.forget()
+        rt.http_client.cache = FetchCache(self.clock)
         return self._app
 
     def drop(self) -> None:

@@ -37,9 +37,9 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+def database_url(request: pytest.FixtureRequest, database_name: str, tmp_path: Path) -> Any:
     """An empty database."""
-    if request.param == "sqlite":
+    if database_name == "sqlite":
         yield f"sqlite:///{tmp_path / 'gatehouse.db'}"
         return
     cluster = request.getfixturevalue("postgres_server")
