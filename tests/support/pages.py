@@ -327,7 +327,7 @@ document.addEventListener("DOMContentLoaded", () => {
 CLIPPED = """() => [...document.querySelectorAll("body *")].filter((node) =>
   node.checkVisibility() && getComputedStyle(node).display !== "inline" &&
   !node.closest(".visually-hidden, .skip-link, svg, .spinner, input, select") &&
-  !(innerWidth < 720 && node.closest("thead")) &&
+  !(innerWidth < 720 && (node.closest("thead") || node.matches(".table-wrap"))) &&
   (node.scrollWidth > node.clientWidth + 1 ||
   (getComputedStyle(node).overflowY !== "visible" && node.scrollHeight > node.clientHeight + 1) ||
   node.getBoundingClientRect().right > innerWidth)).map((node) => node.outerHTML.slice(0, 200))"""
@@ -360,19 +360,26 @@ def faults_of(page: Page) -> list[str]:
 
     Its texts are long ones afterwards. Raises: npm.Missing.
     """
-    found = misfits(page, SMALL["width"])
-    found += barriers(page)
-    page.emulate_media(color_scheme="dark")
-    # Only colours differ there.
-    colours = {"type": "rule", "values": ["color-contrast"]}
-    found += [f"dark: {one}" for one in _violations(page, colours)]
-    page.emulate_media(color_scheme="light")
+    found = misfits(page, SMALL["width"]) + barriers_in_both_themes(page)
     found += misfits(page, 640, zoom=200)
     page.evaluate(f"() => {{ {WITH_LONGER_WORDS} stretchBelow(document.body); }}")
     if not re.search("[åêîøü]", page.locator("h1").inner_text()):
         found.append("no longer words")
     found += misfits(page, SMALL["width"])
     found += page.evaluate("window.policyReports")
+    return found
+
+
+def barriers_in_both_themes(page: Page) -> list[str]:
+    """Return what axe finds in the light, and of colours, which alone differ, in the dark.
+
+    Raises: npm.Missing.
+    """
+    found = barriers(page)
+    page.emulate_media(color_scheme="dark")
+    colours = {"type": "rule", "values": ["color-contrast"]}
+    found += [f"dark: {one}" for one in _violations(page, colours)]
+    page.emulate_media(color_scheme="light")
     return found
 
 
