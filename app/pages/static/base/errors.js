@@ -10,10 +10,12 @@ const FAMILIES = [
   [/^auth\.(token_|refresh_token_stale)/, "error.auth.token"],
   [/^(config\.public_site_url_|external_auth\.callback_redirect_uri_required)/, "error.site_address"],
   [/^(mail\.|auth\.mfa_factor_required$)/, "error.mail"],
-  [/^(database\.error|storage\.unknown|config\.error|internal_server_error)$/, "error.fault"],
+  [/^(database\.error|internal_server_error)$/, "error.fault"],
 ];
 /** Seconds, where a limit does not say how many. */
 const USUAL_WAIT = 60;
+/** Texts for what an administrator has to look into. */
+const WITH_DETAILS = new Set(["error.fault", "error.source", "error.config.error", "error.storage.unknown"]);
 /** Codes for which no text of ours can say what is wrong. */
 const SPOKEN_BY_SERVICE = new Set(["bad_request", "forbidden", "conflict"]);
 
@@ -58,6 +60,5 @@ export function explained(error, own = {}) {
   const key = own[error.code] ?? (isInDoubt(error) ? "error.doubt" : keyOf(error.code, error.status));
   if (!key) return { text: error.msg, isEnglish: true, hasDetails: false };
   if (key === "error.rate_limited") return { text: waitText(error.retryAfter || USUAL_WAIT), isEnglish: false, hasDetails: false };
-  const hasDetails = key === "error.fault" || key === "error.source";
-  return { text: t(key), isEnglish: false, hasDetails };
+  return { text: t(key), isEnglish: false, hasDetails: WITH_DETAILS.has(key) };
 }
