@@ -82,11 +82,20 @@ class Service:
 
         In this process, which takes a tenth of the time.
         """
-        if self._command_line is None:
-            self._command_line = create_app(Config.from_env(self._environ({})))
-        result = self._command_line.test_cli_runner().invoke(args=list(arguments))
+        result = self._application().test_cli_runner().invoke(args=list(arguments))
         assert result.exit_code == 0, result.output
         return result.stdout
+
+    @property
+    def runtime(self) -> Runtime:
+        """The runtime of those commands, which has the service's own keys."""
+        runtime: Runtime = self._application().extensions[EXTENSION]
+        return runtime
+
+    def _application(self) -> Flask:
+        if self._command_line is None:
+            self._command_line = create_app(Config.from_env(self._environ({})))
+        return self._command_line
 
     def observer(self, folder: Path) -> Runtime:
         """Return a runtime on the service's database and Redis, with `folder` for its own files."""
