@@ -61,6 +61,7 @@ def test_a_sign_in_confirms_for_a_quarter_of_an_hour(signed_in, clock):
     assert (stale["is_fresh"], stale["expires_in"]) == (False, 0)
 
 
+@pytest.mark.both_databases
 def test_the_password_opens_what_was_refused_for_as_long_as_the_setting_says(later, user, clock):
     later.post(DANGEROUS, {}).fails(*STALE)
     by_password(later, "not hers").fails(*WRONG)

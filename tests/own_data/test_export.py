@@ -48,6 +48,7 @@ def exported(client, query=""):
     return answer
 
 
+@pytest.mark.both_databases
 def test_everything_of_the_account_is_in_it(signed_in, user, rt, clock):
     configure(rt, public_site_url=["http://localhost"])
     boss = make_user(rt, username="boss", email="boss@example.org", role="admin")
@@ -168,6 +169,7 @@ def test_a_long_activity_takes_no_more_memory(rt, user, app):
     assert first
 
 
+@pytest.mark.both_databases
 def test_every_entry_is_there_once(rt, signed_in, user, monkeypatch):
     monkeypatch.setattr(activity, "BATCH", 2)
     add_entries(rt, user, 5)
@@ -177,6 +179,7 @@ def test_every_entry_is_there_once(rt, signed_in, user, monkeypatch):
     assert seen == sorted(seen, reverse=True)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("attempt", range(3))
 def test_a_deletion_meanwhile_leaves_the_file_whole_or_there_is_none(rt, app, user, attempt):
     add_entries(rt, user, 20)

@@ -1,5 +1,7 @@
 """POST /auth/lock."""
 
+import pytest
+
 from tests.support.authenticator import enable_totp
 from tests.support.external import add_provider, link
 from tests.support.factories import audit_rows, bearer_of, column_of, make_user
@@ -9,6 +11,7 @@ PATH = "/auth/lock"
 CONFIRM = "/auth/password/reset/confirm"
 
 
+@pytest.mark.both_databases
 def test_every_session_ends_and_the_mailed_link_opens_the_account_again(
     signed_in, user, rt, mailbox
 ):

@@ -27,6 +27,7 @@ from tests.support.races import run_concurrently
 WRONG = "not the password"
 
 
+@pytest.mark.both_databases
 def test_a_change_gives_a_new_session(signed_in, user):
     before = signed_in.cookies
     answer = change(signed_in, user.password)
@@ -98,18 +99,20 @@ def test_another_spelling_of_the_same_password_is_the_same(signed_in, user):
     change(signed_in, "ﬁne words", "fine words").fails(400, "bad_request")
 
 
-@pytest.mark.parametrize("new", ["", "1234567", "x" * 129, "x" * 4096], ids=len)
-def test_a_new_password_outside_the_rule_is_refused(rt, signed_in, user, new):
-    change(signed_in, user.password, new).fails(400, "bad_request")
+def test_a_new_password_outside_the_rule_is_refused(signed_in, user):
+    for new in ("", "1234567", "x" * 129, "x" * 4096):
+        answer = change(signed_in, user.password, new)
+        assert (answer.status, answer.code) == (400, "bad_request"), new
     signed_in.stranger().login(user).ok()
 
 
-@pytest.mark.parametrize("new", ["x" * 8, "x" * 128, " padded ", "😀" * 8], ids=len)
-def test_a_new_password_within_the_rule_is_taken_as_it_is(signed_in, user, new):
-    change(signed_in, user.password, new).ok()
-    signed_in.stranger().login(user, new).ok()
-    if new != new.strip():
-        signed_in.stranger().login(user, new.strip()).fails(401, "auth.credentials_failed")
+def test_a_new_password_within_the_rule_is_taken_as_it_is(signed_in, user):
+    old = user.password
+    for new in ("x" * 8, "x" * 128, "😀" * 8, " padded "):
+        change(signed_in, old, new).ok()
+        signed_in.stranger().login(user, new).ok()
+        old = new
+    signed_in.stranger().login(user, "padded").fails(401, "auth.credentials_failed")
 
 
 def test_the_rule_is_no_oracle_for_the_current_password(signed_in):
@@ -117,12 +120,13 @@ def test_the_rule_is_no_oracle_for_the_current_password(signed_in):
     change(signed_in, WRONG, WRONG).fails(401, "auth.credentials_failed")
 
 
-@pytest.mark.parametrize("field", ["current_password", "new_password"])
-def test_both_passwords_are_needed(signed_in, user, field):
-    body = {"current_password": user.password, "new_password": NEW}
-    del body[field]
-    answer = signed_in.put("/auth/password", body).fails(400, "bad_request")
-    assert field in answer.json["msg"]
+def test_both_passwords_are_needed(signed_in):
+    for given, missing in (
+        ("current_password", "new_password"),
+        ("new_password", "current_password"),
+    ):
+        answer = signed_in.put("/auth/password", {given: NEW}).fails(400, "bad_request")
+        assert missing in answer.json["msg"]
 
 
 def test_it_works_while_password_login_is_off(rt, signed_in, user):
@@ -204,6 +208,7 @@ def test_another_site_cannot_change_it(signed_in, user):
     signed_in.stranger().login(user).ok()
 
 
+@pytest.mark.both_databases
 def test_of_parallel_changes_exactly_one_succeeds(app, rt, user):
     """Each on a session of its own; the losers' sessions have ended with the winner's change."""
     clients = [ApiClient(app) for _ in range(8)]
@@ -266,6 +271,7 @@ def test_a_change_overtaken_by_an_operator_is_refused_and_changes_nothing(
 
 
 @pytest.mark.parametrize("event", WITHOUT_HASHING)
+@pytest.mark.own_application
 def test_a_request_overtaken_while_it_hashes_is_answered_as_one_without_a_session(
     rt, signed_in, user, event
 ):
@@ -294,6 +300,7 @@ def test_a_request_overtaken_while_it_hashes_is_answered_as_one_without_a_sessio
     assert audit_rows(rt, "user_change_password") == []
 
 
+@pytest.mark.own_application
 def test_a_change_overtaken_by_a_login_that_hashes_anew_is_refused(rt, signed_in, user):
     """The hash that was checked is not there any more, and only that one may be replaced."""
     stored = column_of(rt, user, "password_hash")

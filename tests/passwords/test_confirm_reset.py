@@ -42,6 +42,7 @@ def row_of(rt, user):
 # --- effects -----------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_the_new_password_is_the_only_one(api, user, mailed):
     answer = confirm(api, mailed(user))
     assert set(answer.ok()) == {"message"}
@@ -64,6 +65,7 @@ def test_every_session_ends_at_once_and_no_cookie_is_touched(api, signed_in, use
     assert len(stranger.get("/auth/sessions").ok()) == 1
 
 
+@pytest.mark.both_databases
 def test_who_waited_in_an_account_for_the_owner_of_its_address_is_shut_out(
     rt, api, signed_in, user, mailed, mailbox
 ):
@@ -179,10 +181,10 @@ def test_nobody_elses_session_ends(rt, api, user, mailed):
     other.me().ok()
 
 
-@pytest.mark.parametrize("new", ["x" * 8, "x" * 128, " padded ", "😀" * 8], ids=len)
-def test_a_password_within_the_rule_is_taken_as_it_is(api, user, mailed, new):
-    confirm(api, mailed(user), new).ok()
-    api.login(user, new).ok()
+def test_a_password_within_the_rule_is_taken_as_it_is(api, user, mailed):
+    confirm(api, mailed(user), " padded ").ok()
+    api.login(user, " padded ").ok()
+    api.login(user, "padded").fails(401, "auth.credentials_failed")
 
 
 def test_the_old_password_may_be_set_again(api, signed_in, user, mailed):
@@ -200,6 +202,7 @@ def test_a_reset_does_not_forgive_failed_logins(api, user, mailed, clock):
     api.login(user, NEW).ok()
 
 
+@pytest.mark.both_databases
 def test_a_change_of_address_that_was_asked_for_is_dropped(rt, api, user, mailed):
     change_user(rt, user, pending_email="next@example.com")
     other = issue_token(rt, user, Purpose.CONTACT_CHANGE, "next@example.com")
@@ -220,24 +223,19 @@ def test_it_works_once(api, user, mailed):
     api.login(user, NEW).ok()
 
 
-@pytest.mark.parametrize("token", ["", " ", "x", "cv_", "' OR 1=1 --", "é" * 50])
-def test_an_unknown_token_is_invalid(api, user, mailed, token):
-    mailed(user)
-    confirm(api, token).fails(*INVALID)
-
-
-@pytest.mark.parametrize("spelled", [" {}".format, "{} ".format, "{}\n".format, str.upper])
-def test_the_token_is_taken_as_it_is(api, user, mailed, spelled):
+def test_an_unknown_token_is_invalid(api, user, mailed):
     token = mailed(user)
-    confirm(api, spelled(token)).fails(*INVALID)
+    altered = [f" {token}", f"{token} ", f"{token}\n", token.upper()]
+    for unknown in ("", " ", "x", "cv_", "' OR 1=1 --", "é" * 50, *altered):
+        answer = confirm(api, unknown)
+        assert (answer.status, answer.code) == INVALID, unknown
     confirm(api, token).ok()
 
 
-@pytest.mark.parametrize("purpose", [Purpose.REGISTER_ACTIVATION, Purpose.CONTACT_CHANGE])
-def test_a_token_for_something_else_is_invalid_and_stays(rt, api, user, purpose):
-    token = issue_token(rt, user, purpose)
-    confirm(api, token).fails(*INVALID)
-    assert count(rt, ContactToken) == 1
+def test_a_token_for_something_else_is_invalid_and_stays(rt, api, user):
+    for purpose in (Purpose.REGISTER_ACTIVATION, Purpose.CONTACT_CHANGE):
+        confirm(api, issue_token(rt, user, purpose)).fails(*INVALID)
+    assert count(rt, ContactToken) == 2
 
 
 def test_a_reset_token_confirms_no_address(api, user, mailed):
@@ -257,20 +255,20 @@ def test_the_last_moment_is_in_time_and_the_next_is_not(rt, api, user, mailed, c
     confirm(api, token).ok()
 
 
-@pytest.mark.parametrize("new", ["", "1234567", "x" * 129, "x" * 4096], ids=len)
-def test_a_password_outside_the_rule_keeps_the_token(rt, api, user, mailed, new):
+def test_a_password_outside_the_rule_keeps_the_token(rt, api, user, mailed):
     token, before = mailed(user), row_of(rt, user)
-    confirm(api, token, new).fails(400, "bad_request")
+    for new in ("", "1234567", "x" * 129, "x" * 4096):
+        confirm(api, token, new).fails(400, "bad_request")
     assert row_of(rt, user) == before
     confirm(api, token).ok()
 
 
-@pytest.mark.parametrize("field", ["token", "new_password"])
-def test_both_fields_are_needed(api, field):
-    for value in (None, 1, "nul\x00"):
-        body = {"token": "x", "new_password": NEW} | {field: value}
-        answer = api.post("/auth/password/reset/confirm", body).fails(400, "bad_request")
-        assert field in answer.json["msg"]
+def test_both_fields_are_needed(api):
+    for field in ("token", "new_password"):
+        for value in (None, 1, "nul\x00"):
+            body = {"token": "x", "new_password": NEW} | {field: value}
+            answer = api.post("/auth/password/reset/confirm", body).fails(400, "bad_request")
+            assert field in answer.json["msg"]
 
 
 def test_it_is_closed_with_password_login_and_the_token_stays(rt, api, user, mailed):
@@ -414,6 +412,7 @@ def test_an_address_verified_by_an_operator_keeps_the_other_links(rt, line, api,
 # --- at the same moment ------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_of_parallel_confirmations_exactly_one_succeeds(rt, api, user, mailed, mailbox):
     token = mailed(user)
     clients = [api.stranger() for _ in range(MANY)]
@@ -432,6 +431,7 @@ def test_of_parallel_confirmations_exactly_one_succeeds(rt, api, user, mailed, m
     mailbox.only()
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("attempt", range(3))
 def test_a_reset_and_a_change_at_once_leave_one_password(rt, signed_in, user, mailed, attempt):
     """Whoever comes second finds its link void or its session ended."""

@@ -31,7 +31,7 @@ def as_folder(path, hashes, ending=".txt"):
 
 @pytest.fixture
 def samples():
-    return [f"password number {number}" for number in range(10_000)]
+    return [f"password number {number}" for number in range(1_000)]
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])

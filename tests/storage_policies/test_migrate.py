@@ -43,6 +43,7 @@ def assigned(rt, group_id):
     return count(rt, User, User.policy_group_id == group_id)
 
 
+@pytest.mark.both_databases
 def test_users_and_teams_move_and_are_counted(rt, api, line, root, target, clock):
     users = [make_user(rt) for _ in range(3)]
     stays = make_user(rt)
@@ -109,9 +110,8 @@ def test_the_source_may_be_disabled_and_empty(rt, api, line, root, target):
     assert migrate(api, target, SOURCE).ok()["affected_users"] == 1
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_a_bad_body_is_refused_before_the_source_is_looked_for(api, root):
+    for body in (
         b"",
         b"[]",
         b"{",
@@ -123,32 +123,27 @@ def test_the_source_may_be_disabled_and_empty(rt, api, line, root, target):
         b'{"target_group_id": 9223372036854775808}',
         b'{"target_group_id": 0}',
         b'{"target_group_id": -1}',
-    ],
-)
-def test_a_bad_body_is_refused_before_the_source_is_looked_for(api, root, body):
-    path = "/admin/policy-groups/999/migrate-assignments"
-    api.post(path, body).fails(400, "bad_request")
+        b'{"target_group_id": 1e19}',
+        b'{"target_group_id": 1e999}',
+    ):
+        answer = api.post("/admin/policy-groups/999/migrate-assignments", body)
+        assert (answer.status, answer.code) == (400, "bad_request"), body
 
 
 def test_a_whole_number_may_be_written_with_a_fraction_of_nothing(api, root):
     path = "/admin/policy-groups/999/migrate-assignments"
     api.post(path, b'{"target_group_id": 2.0}').fails(404, "not_found")
-    api.post(path, b'{"target_group_id": 1e19}').fails(400, "bad_request")
-    api.post(path, b'{"target_group_id": 1e999}').fails(400, "bad_request")
 
 
 def test_a_target_below_one_is_told_so(api, root):
     assert "greater than 0" in migrate(api, 999, 0).fails(400, "bad_request").json["msg"]
 
 
-@pytest.mark.parametrize("source", ["999", "0", "-1", "abc", "1.5", "9" * 30])
-def test_an_unknown_source_is_not_found(api, root, source):
-    migrate(api, source, SOURCE).fails(404, "not_found")
-
-
-@pytest.mark.parametrize("target", [999, 2**63 - 1])
-def test_an_unknown_target_is_not_found(api, root, target):
-    migrate(api, SOURCE, target).fails(404, "not_found")
+def test_an_unknown_source_or_target_is_not_found(api, root):
+    for source in ("999", "0", "-1", "abc", "1.5", "9" * 30):
+        assert migrate(api, source, SOURCE).code == "not_found", source
+    for target in (999, 2**63 - 1):
+        migrate(api, SOURCE, target).fails(404, "not_found")
 
 
 def test_source_and_target_differ(api, root):
