@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 from redis import Redis
 
+from app import factory
 from app.administration import machine_checks
 from app.administration.machine_checks import fail
 from app.avatars import render_process
@@ -15,6 +16,7 @@ from app.core import redis as redis_client
 from app.core.clock import Clock
 from app.core.config import Argon2Cost, Config
 from app.core.mailer import Mailer
+from app.core.passwords import Passwords
 from app.settings import queries as settings_queries
 from tests.support.clock import FakeClock
 from tests.support.commands import CommandLine
@@ -22,7 +24,7 @@ from tests.support.factories import at_revision, configure, make_user
 from tests.support.full_disk import fill
 from tests.support.live import free_port
 from tests.support.privileges import bound_by_modes
-from tests.support.servers import short_folder
+from tests.support.servers import CHEAP_ARGON2, short_folder
 from tests.support.smtp import HOST, Authority, RecordingSmtpServer
 
 CHECKS = {
@@ -68,6 +70,21 @@ def stopwatch():
     return Stopwatch()
 
 
+@pytest.fixture(autouse=True)
+def quick(request, monkeypatch):
+    """Spare all but one examination what takes long: a full-price hash, a picture."""
+    if "unhurried" not in request.fixturenames:
+        monkeypatch.setattr(
+            factory, "Passwords", lambda _cost, *rest: Passwords(CHEAP_ARGON2, *rest)
+        )
+        monkeypatch.setattr(render_process, "_output", lambda *_: b'begun\n{"written": 1}')
+
+
+@pytest.fixture
+def unhurried():
+    """Examine all as it is in a deployment."""
+
+
 @pytest.fixture
 def app(make_app, stopwatch):
     """An application like that of a deployment: real time, full-price hashes, keys in a file."""
@@ -97,7 +114,7 @@ def finds(line, check, level):
     return checks[check]["message"]
 
 
-@pytest.mark.usefixtures("healthy")
+@pytest.mark.usefixtures("unhurried", "healthy")
 def test_healthy_installation_passes_the_strict_examination(line):
     code, checks = examined(line, "--strict")
     assert {check["level"] for check in checks.values()} == {"ok"}, checks
@@ -187,7 +204,7 @@ def test_avatars_that_cannot_be_kept_are_a_failure(line, rt):
     assert "GATEHOUSE_AVATAR_DIR" in finds(line, "avatars", "fail")
 
 
-@pytest.mark.usefixtures("healthy")
+@pytest.mark.usefixtures("unhurried", "healthy")
 def test_avatars_that_cannot_be_drawn_are_a_failure(line, rt, monkeypatch):
     monkeypatch.setattr(render_process, "PROGRAM", "/nowhere")
     assert "Pictures cannot be rendered" in finds(line, "avatars", "fail")

@@ -3,9 +3,13 @@
 The long forms are `python -m deploy.bed --storm 3m` and `--storm 1h`, see docs/operations.md.
 """
 
+import pytest
+
 from deploy.bed.faults import FAULTS
 from deploy.bed.storm import Storm
 from tests.support.live import eventually
+
+pytestmark = pytest.mark.soak
 
 # The command allows 5 s; the suite may run on machines that are busy with other work.
 RECOVERY_SECONDS = 20.0

@@ -134,6 +134,7 @@ def test_what_it_copies_reaches_the_builder():
     assert all((ROOT / source).exists() for source in copied)
 
 
+@pytest.mark.soak
 def test_it_starts_on_a_tree_it_cannot_write_and_tells_whether_it_is_well(image):
     tree, written = image
     [compile_all] = [argument for argument in arguments("RUN") if "compileall" in argument]

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+# Each makes an environment, which takes many seconds.
+pytestmark = pytest.mark.soak
+
 LIB = Path(__file__).resolve().parents[2] / "bin" / "lib.sh"
 SCRIPT = 'set -u; root=$PWD; . "$root/bin/lib.sh"; enter_project; ensure_venv requirements.txt'
 

@@ -280,10 +280,10 @@ def test_bodies_over_the_limit(client):
 
 
 @pytest.mark.parametrize("path", ["/auth/password", UPLOAD])
-@pytest.mark.parametrize("method", ["PUT", "POST", "DELETE"])
-def test_chunks_that_are_none_are_refused_like_everything_else(bed, method, path):
-    begun = head(method, path, "Transfer-Encoding: chunked")
-    raw(bed.proxy, begun + b"nonsense\r\n").fails(400, "bad_request")
+def test_chunks_that_are_none_are_refused_like_everything_else(bed, path):
+    for method in ("PUT", "POST", "DELETE"):
+        begun = head(method, path, "Transfer-Encoding: chunked")
+        raw(bed.proxy, begun + b"nonsense\r\n").fails(400, "bad_request")
 
 
 @pytest.mark.parametrize("method", ["PUT", "POST"])
@@ -327,10 +327,11 @@ def test_an_upload_reaches_the_instance_as_it_comes(bed, client):
 def test_a_refusal_of_a_large_upload_arrives(bed):
     body = multipart(plain(RED).ljust(9 * 2**20, b"\0"))
     with bed.client() as stranger:
-        for _ in range(15):
+        for _ in range(5):
             stranger.post(UPLOAD, body, headers=headers()).fails(401, "auth.token_missing")
 
 
+@pytest.mark.soak
 def test_a_refusal_reaches_who_pauses_while_sending(bed):
     """By default nginx hangs up after 5 s, and later data then resets the connection."""
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Schemathesis over the API description, in its short form; fuzz.py is the long one."""
+"""Schemathesis over the API description, once as an administrator; fuzz.py is the long form."""
 
 import json
 
@@ -29,6 +29,13 @@ def insist(summary, app, *, fewest, phases):
     assert summary.cases >= fewest
 
 
+def test_an_administrator_finds_what_the_description_says(service):
+    summary = fuzz.run(service, "admin", examples=1, phases=("fuzzing",))
+    insist(summary, service, fewest=150, phases=("fuzzing",))
+    assert summary.statuses[200] >= 20, str(summary)  # signed in
+
+
+@pytest.mark.soak
 def test_strangers_find_what_the_description_says(service):
     phases = ("examples", "coverage")
     summary = fuzz.run(service, "anonymous", examples=1, phases=phases)
@@ -36,6 +43,7 @@ def test_strangers_find_what_the_description_says(service):
     assert summary.statuses[401] > 100
 
 
+@pytest.mark.soak
 @pytest.mark.postgres
 def test_a_page_finds_what_the_description_says(make_app, rt):
     app = make_app(**fuzz.UNLIMITED)
@@ -47,6 +55,7 @@ def test_a_page_finds_what_the_description_says(make_app, rt):
     assert summary.statuses[200] > 100
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("principal", "usual"), [("script", 200), ("limited", 403), ("admin", 200)]
 )
