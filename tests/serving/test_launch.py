@@ -5,14 +5,16 @@ import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import redis
 
+from app.core.config import default_redis_url
 from app.core.redis import SETTINGS_CHANNEL
 from app.serving import launch, valkey
 from app.serving.health import Address
-from tests.support.launcher import TIMEOUT_SECONDS, eventually
+from tests.support.launcher import TIMEOUT_SECONDS, Service, eventually
 from tests.support.servers import ROOT
 
 KEEP_ALIVE = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -26,15 +28,6 @@ def listening_workers(service):
 
 def first_answer(connection):
     return connection.recv(65536).split(b"\r\n")[0]
-
-
-def test_start_tells_the_address_and_the_next_step(service):
-    service.start()
-    announced = service.output.read_text()
-    assert f"Gatehouse is running at {service.url} " in announced
-    assert f" http://localhost:{service.port}/api/v1/docs\n" in announced
-    assert f" http://localhost:{service.port}/setup\n" in announced
-    assert service.is_healthy()
 
 
 @pytest.mark.parametrize(
@@ -51,112 +44,95 @@ def test_the_page_is_opened_by_a_name_where_there_is_one(bind, page):
     assert Address.of(bind).page_url == page
 
 
-def test_the_instance_is_private(service):
-    service.start()
-    assert service.instance.stat().st_mode & 0o777 == 0o700
-    assert service.valkey_socket.stat().st_mode & 0o777 == 0o700
+# --- one that runs -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_every_process_and_exits_0(service, all_gone, number):
-    service.start()
-    processes = service.processes()
-    assert service.stop(number) == 0
-    all_gone(processes)
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    """A service that is well again after each test; one of its variables is misspelt."""
+    service = Service(tmp_path_factory.mktemp("serve") / "instance")
+    service.start(WORKER="secret")
+    yield service
+    service.close()
 
 
-def test_idle_connections_do_not_hold_up_the_stop(service):
-    service.start()
-    eventually(lambda: listening_workers(service) == 2, "both workers")
-    with service.connect() as idle:
-        idle.sendall(KEEP_ALIVE)
-        assert first_answer(idle) == b"HTTP/1.1 200 OK"
-        service.launcher.terminate()
-        assert service.launcher.wait(TIMEOUT_SECONDS) == 0
-        while idle.recv(65536):
-            pass
-    # One whose connections last for longer than it waits for them says so, or is killed first.
-    log = service.errors.read_text()
-    assert "Worker graceful timeout" not in log
-    assert log.count("Worker exiting") == 2
+def test_start_tells_the_address_and_the_next_step(running):
+    announced = running.output.read_text()
+    assert f"Gatehouse is running at {running.url} " in announced
+    assert f" http://localhost:{running.port}/api/v1/docs\n" in announced
+    assert f" http://localhost:{running.port}/setup\n" in announced
+    assert running.is_healthy()
 
 
-def test_a_request_in_flight_is_answered_before_the_stop(service):
-    service.start()
-    body = b'{"identifier": "nobody", "password": "wrong password"}'
-    head = b"POST /api/v1/auth/login HTTP/1.1\r\nHost: localhost\r\n"
-    head += b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
-    with service.connect() as connection, service.connect() as idle:
-        connection.sendall(head + body[:10])
-        idle.sendall(KEEP_ALIVE)
-        first_answer(idle)
-        service.launcher.terminate()
-        while idle.recv(65536):  # the worker is stopping once this one is hung up
-            pass
-        connection.sendall(body[10:])
-        assert first_answer(connection).startswith(b"HTTP/1.1 4")
-    assert service.launcher.wait(20) == 0
+def test_a_variable_nobody_reads_is_told_once(running):
+    told = running.errors.read_text()
+    assert "bin/serve: GATEHOUSE_WORKER is not a variable" in told
+    assert told.count("GATEHOUSE_WORKERS?") == 1
+    assert "secret" not in told
 
 
-def test_a_killed_launcher_leaves_no_orphan(service, all_gone):
-    service.start()
-    processes = service.processes()
-    with service.connect() as open_connection:
-        open_connection.sendall(KEEP_ALIVE)
-        first_answer(open_connection)
-        service.stop(signal.SIGKILL)
-        all_gone(processes)
+def test_the_instance_is_private(running):
+    assert running.instance.stat().st_mode & 0o777 == 0o700
+    assert running.valkey_socket.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_new_run_right_after_a_kill_takes_over(service):
-    service.start()
-    service.stop(signal.SIGKILL)
-    service.start()
-    assert service.is_healthy()
-
-
-def test_a_killed_valkey_is_started_again(service, eventually):
-    service.start()
-    client = redis.Redis(unix_socket_path=str(service.valkey_socket))
-    before = service.valkey
+def test_a_killed_valkey_is_started_again(running):
+    client = redis.Redis(unix_socket_path=str(running.valkey_socket))
+    before = running.valkey
     before.kill()
-    eventually(lambda: service.valkey not in (None, before), "a new Valkey")
+    eventually(lambda: running.valkey not in (None, before), "a new Valkey")
     # The socket of the one before may still be there.
-    eventually(lambda: valkey.answers(service.valkey_socket), "its answer")
+    eventually(lambda: valkey.answers(running.valkey_socket), "its answer")
     assert client.ping()
     client.close()
-    assert service.is_healthy()
+    assert running.is_healthy()
 
 
-def test_a_killed_gunicorn_is_started_again(service, eventually, all_gone):
-    service.start()
-    before, workers = service.gunicorn, service.workers
+def test_a_killed_worker_is_replaced(running):
+    victim = running.workers[0]
+    victim.kill()
+    eventually(lambda: victim not in running.workers and len(running.workers) == 2, "a new worker")
+    assert running.is_healthy()
+
+
+def test_a_killed_gunicorn_is_started_again(running, all_gone):
+    before, workers = running.gunicorn, running.workers
     before_environ = before.environ()
     before.kill()
     all_gone([before, *workers])
-    eventually(service.is_healthy, "an answer of the new gunicorn")
-    assert service.gunicorn != before
+    eventually(running.is_healthy, "an answer of the new gunicorn")
+    assert running.gunicorn != before
     # Its start must not depend on a database that may be away just then.
     assert launch.PREPARE_VARIABLE in before_environ
-    assert launch.PREPARE_VARIABLE not in service.gunicorn.environ()
-    assert service.stop() == 0
+    assert launch.PREPARE_VARIABLE not in running.gunicorn.environ()
 
 
-def test_a_killed_worker_is_replaced(service, eventually):
+def test_a_second_run_on_the_instance_is_refused(running):
+    second = Service(running.instance.with_name("second"))
+    launcher = second.launch(INSTANCE=str(running.instance))
+    assert launcher.wait(TIMEOUT_SECONDS) == 1
+    assert second.errors.read_text().count("\n") == 1
+    assert f"another bin/serve is running on {running.instance}" in second.errors.read_text()
+    assert running.is_healthy()
+
+
+# --- its end and the next start ------------------------------------------------------------------
+
+
+def test_a_stop_answers_what_is_under_way_and_leaves_nothing_but_data(service, all_gone):
+    """In a folder too deep for a socket; the second run ends without a warning."""
+    service.instance = service.instance / ("deep" * 20) / ("deeper" * 10)
+    service.valkey_socket = Path(default_redis_url(service.instance).removeprefix("unix://"))
     service.start()
-    victim = service.workers[0]
-    victim.kill()
-    eventually(lambda: victim not in service.workers and len(service.workers) == 2, "a new worker")
-    assert service.is_healthy()
-
-
-def test_data_is_kept_over_a_restart(service):
-    service.start()
+    assert not (service.instance / "valkey.sock").exists()
     admin = {"username": "admin", "email": "admin@example.com", "password": "correct horse"}
     service.post("/api/v1/auth/setup", **admin)
     with redis.Redis(unix_socket_path=str(service.valkey_socket)) as client:
         client.set("test:kept", "yes")
-    assert service.stop() == 0
+    eventually(lambda: listening_workers(service) == 2, "both workers")
+    processes = service.processes()
+    stop_with_requests_under_way(service)
+    all_gone(processes)
 
     service.start()
     assert service.post("/api/v1/auth/check")["has_users"] is True
@@ -165,13 +141,47 @@ def test_data_is_kept_over_a_restart(service):
     announced = service.output.read_text()
     assert "no administrator" not in announced
     assert f" http://localhost:{service.port}/api/v1/docs\n" in announced
-
-
-def test_a_deep_instance_folder_works(service):
-    service.instance = service.instance / ("deep" * 20) / ("deeper" * 10)
-    service.start()
-    assert not (service.instance / "valkey.sock").exists()
+    processes = service.processes()
+    with service.connect() as open_connection:
+        open_connection.sendall(KEEP_ALIVE)
+        first_answer(open_connection)
+        service.stop(signal.SIGKILL)
+        service.start()  # takes over at once
     assert service.is_healthy()
+    all_gone(processes)
+    assert service.stop(signal.SIGINT) == 0
+
+
+def stop_with_requests_under_way(service):
+    body = b'{"identifier": "nobody", "password": "wrong password"}'
+    head = b"POST /api/v1/auth/login HTTP/1.1\r\nHost: localhost\r\n"
+    head += b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with service.connect() as connection, service.connect() as idle:
+        connection.sendall(head + body[:10])
+        idle.sendall(KEEP_ALIVE)
+        assert first_answer(idle) == b"HTTP/1.1 200 OK"
+        service.launcher.terminate()
+        while idle.recv(65536):  # the worker is stopping once this one is hung up
+            pass
+        connection.sendall(body[10:])
+        assert first_answer(connection).startswith(b"HTTP/1.1 4")
+    assert service.launcher.wait(TIMEOUT_SECONDS) == 0
+    # One whose connections last for longer than it waits for them says so, or is killed first.
+    log = service.errors.read_text()
+    assert "Worker graceful timeout" not in log
+    assert log.count("Worker exiting") == 2
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_every_process_and_exits_0(service, all_gone, number):
+    service.start()
+    processes = service.processes()
+    assert service.stop(number) == 0
+    all_gone(processes)
+
+
+# --- what stops a start --------------------------------------------------------------------------
 
 
 def test_bad_variables_stop_the_start_with_a_line_each(service):
@@ -192,46 +202,18 @@ def test_help_is_told_before_anything_is_set_up(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_variable_nobody_reads_is_told_at_the_start(service):
-    assert service.launch(WORKER="secret", BIND="256.0.0.1:1").wait(TIMEOUT_SECONDS) == 1
-    told = service.errors.read_text()
-    assert "bin/serve: GATEHOUSE_WORKER is not a variable" in told
-    assert "GATEHOUSE_WORKERS?" in told
-    assert "secret" not in told
-
-
-@pytest.mark.parametrize("prepares", [{}, {"GATEHOUSE_PREPARES": "1"}])
-def test_gunicorn_tells_it_when_bin_serve_does_not(tmp_path, prepares):
-    ours = {"GATEHOUSE_INSTANCE": str(tmp_path), "GATEHOUSE_WORKER": "secret"} | prepares
+def test_gunicorn_tells_it_when_bin_serve_does_not(tmp_path):
+    ours = {"GATEHOUSE_INSTANCE": str(tmp_path), "GATEHOUSE_WORKER": "secret"}
     environ = {k: v for k, v in os.environ.items() if not k.startswith("GATEHOUSE_")} | ours
     command = [sys.executable, "-m", "gunicorn", "--check-config", "wsgi:app"]
     ran = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=True)
-    assert ran.stderr.count("GATEHOUSE_WORKERS?") == (0 if prepares else 1)
+    assert ran.stderr.count("GATEHOUSE_WORKERS?") == 1
     assert "secret" not in ran.stderr
 
 
 def test_arguments_are_refused_before_anything_starts(capsys):
     assert launch.main(["--help"]) == 2
     assert "takes no arguments" in capsys.readouterr().err
-
-
-def test_a_second_run_on_the_instance_is_refused(service):
-    first = service.start()
-    second = service.launch()
-    assert second.wait(TIMEOUT_SECONDS) == 1
-    assert service.errors.read_text().count("\n") == 1
-    assert f"another bin/serve is running on {service.instance}" in service.errors.read_text()
-    assert first.poll() is None
-    assert service.is_healthy()
-
-
-def test_a_database_that_cannot_be_prepared_stops_the_start(service):
-    nobody = f"postgresql://gatehouse@127.0.0.1:{service.port}/gatehouse"
-    assert service.launch(DATABASE_URL=nobody, LOG_LEVEL="WARNING").wait(TIMEOUT_SECONDS) == 1
-    assert service.errors.read_text() == (
-        "Error: The database failed: Connection refused."
-        " Start it, or correct GATEHOUSE_DATABASE_URL.\nbin/serve: gunicorn exited with code 1\n"
-    )
 
 
 def test_a_database_file_that_cannot_be_opened_is_named(service, tmp_path):
