@@ -24,7 +24,9 @@ from tests.support.factories import change_user, make_user
 from tests.support.live import LiveService, eventually
 from tests.support.streams import PATH, OpenStream
 
-BURST = 100_000
+pytestmark = pytest.mark.postgres
+
+LONG = pytest.mark.soak
 PATIENT = """
 from pathlib import Path
 exec(compile(Path("gunicorn.conf.py").read_text(), "gunicorn.conf.py", "exec"))
@@ -49,20 +51,29 @@ def user(live, root):
     return make_user(live.rt)
 
 
+@pytest.fixture(scope="module")
+def started():
+    """Services that several tests use."""
+    services = {}
+    yield services
+    for service in services.values():
+        service.stop()
+
+
 @pytest.fixture
-def second(live, tmp_path):
+def second(live, started, tmp_path_factory):
     """Another instance on the same database and the same Redis, patient when it has to stop."""
-    patient = tmp_path / "patient.conf.py"
-    patient.write_text(PATIENT)
+    if "second" not in started:
+        folder = tmp_path_factory.mktemp("second")
+        patient = folder / "patient.conf.py"
+        patient.write_text(PATIENT)
 
-    class Patient(LiveService):
-        gunicorn_config = str(patient)
+        class Patient(LiveService):
+            gunicorn_config = str(patient)
 
-    config = live.rt.config
-    service = Patient(tmp_path, config.database_url, config.redis_url)
-    service.wait_for_subscriptions()
-    yield service
-    service.stop()
+        started["second"] = Patient(folder, live.rt.config.database_url, live.rt.config.redis_url)
+    started["second"].wait_for_subscriptions()
+    return started["second"]
 
 
 @pytest.fixture
@@ -85,7 +96,6 @@ def stream_on_each_worker(service, client, stack):
 # --- two instances -------------------------------------------------------------------------------
 
 
-@pytest.mark.postgres
 def test_an_event_reaches_the_streams_of_every_worker_of_every_instance(live, four, user):
     _, streams = four
     publish(live.rt, Audience(user_id=user.id), 1)
@@ -107,7 +117,6 @@ def test_a_logout_on_one_instance_ends_the_streams_of_all(live, second, four):
         assert stream.comments == 1
 
 
-@pytest.mark.postgres
 def test_a_member_removed_on_one_instance_hears_nothing_more_on_the_other(
     live, second, four, user, root, sign_in, watch
 ):
@@ -133,7 +142,6 @@ def test_a_member_removed_on_one_instance_hears_nothing_more_on_the_other(
 # --- one stream ----------------------------------------------------------------------------------
 
 
-@pytest.mark.postgres
 def test_the_answer_as_it_is_on_the_wire(live, user, sign_in, watch):
     stream = watch(sign_in(user))
     expected = {
@@ -148,7 +156,6 @@ def test_the_answer_as_it_is_on_the_wire(live, user, sign_in, watch):
     assert stream.comments == 1
 
 
-@pytest.mark.postgres
 def test_a_proxy_that_speaks_http_1_0_gets_it_unframed(live, user, sign_in):
     client = sign_in(user)
     with socket.create_connection(("127.0.0.1", live.port), timeout=10) as proxy:
@@ -172,7 +179,6 @@ def read_until_frame(connection, end):
     return received
 
 
-@pytest.mark.postgres
 def test_who_leaves_in_the_middle_of_a_frame_gives_the_seat_back(live, user, sign_in):
     client = sign_in(user)
     with OpenStream(client, buffer=4096) as stuck:
@@ -187,7 +193,6 @@ def test_who_leaves_in_the_middle_of_a_frame_gives_the_seat_back(live, user, sig
         eventually(lambda: open_streams(client) == 0, "its end")
 
 
-@pytest.mark.postgres
 def test_a_sign_of_life_comes_every_fifteen_seconds(live, user, sign_in, watch):
     client = sign_in(user)
     began = time.monotonic()
@@ -197,7 +202,6 @@ def test_a_sign_of_life_comes_every_fifteen_seconds(live, user, sign_in, watch):
     assert 12.5 < time.monotonic() - began < 29
 
 
-@pytest.mark.postgres
 def test_a_disabled_account_is_told_nothing_more(live, user, sign_in, watch):
     """Even when no word of it came: the next event finds out."""
     stream, other = watch(sign_in(user)), watch(sign_in(make_user(live.rt)))
@@ -208,7 +212,6 @@ def test_a_disabled_account_is_told_nothing_more(live, user, sign_in, watch):
     assert stream.events_for(0) == []
 
 
-@pytest.mark.postgres
 def test_who_deletes_the_account_ends_its_streams(live, user, sign_in, watch):
     stream, other = watch(sign_in(user)), watch(sign_in(make_user(live.rt)))
     sign_in(user).delete("/auth/account", {"confirm": user.username}).ok()
@@ -217,14 +220,12 @@ def test_who_deletes_the_account_ends_its_streams(live, user, sign_in, watch):
     assert numbers([other.event()]) == [1]
 
 
-@pytest.mark.postgres
 def test_strangers_get_an_envelope(live):
     with live.client() as client:
         client.get(PATH).fails(401, "auth.token_missing")
         client.get(PATH, headers={"Authorization": "Bearer x"}).fails(401, "auth.token_invalid")
 
 
-@pytest.mark.postgres
 def test_after_its_end_the_connection_serves_further_requests(live, user, sign_in):
     client = sign_in(user)
     with live.client() as other:
@@ -260,7 +261,6 @@ def test_whoever_hangs_up_is_noticed_at_once(live, user, sign_in, watch):
     assert time.monotonic() - began < 10
 
 
-@pytest.mark.postgres
 def test_an_account_has_twenty_streams_and_room_again_when_one_ends(live, user, sign_in, watch):
     client = sign_in(user)
     opened = [watch(client) for _ in range(20)]
@@ -276,7 +276,6 @@ def test_an_account_has_twenty_streams_and_room_again_when_one_ends(live, user, 
     eventually(is_free, "the permit", 30)  # and not when counts are void by themselves
 
 
-@pytest.mark.postgres
 def test_the_streams_of_a_killed_worker_end_and_the_others_go_on(live, user, sign_in):
     with ExitStack() as stack:
         lost, kept = stream_on_each_worker(live, sign_in(user), stack)
@@ -287,7 +286,6 @@ def test_the_streams_of_a_killed_worker_end_and_the_others_go_on(live, user, sig
         assert numbers([kept.event()]) == [1]
 
 
-@pytest.mark.postgres
 def test_streams_hold_no_connection_and_share_one_subscription(live, sign_in, watch):
     clients = [sign_in(make_user(live.rt)) for _ in range(2)]
     with Redis.from_url(live.rt.config.redis_url, decode_responses=True) as redis:
@@ -316,8 +314,8 @@ def pad(number):
     return {"file_ids": (number, *range(10_000, 10_400))}
 
 
-@pytest.mark.postgres
-def test_a_slow_reader_delays_nobody_and_grows_nothing(live, user, sign_in, watch):
+@pytest.mark.parametrize("many", [3000, pytest.param(8000, marks=LONG)])
+def test_a_slow_reader_delays_nobody_and_grows_nothing(live, user, sign_in, watch, many):
     client = sign_in(user)
     quick = watch(client)
     with ExitStack() as stack:
@@ -325,7 +323,7 @@ def test_a_slow_reader_delays_nobody_and_grows_nothing(live, user, sign_in, watc
         before = memory(live)
         rt, audience = live.rt, Audience(user_id=user.id)
         got = []
-        for number in range(8000):
+        for number in range(many):
             event = StorageEvent(
                 Kind.FILE_UPDATED, {"kind": "personal"}, rt.clock.now(), **pad(number)
             )
@@ -334,13 +332,13 @@ def test_a_slow_reader_delays_nobody_and_grows_nothing(live, user, sign_in, watc
                 quick.wait(lambda n=number: quick._events[-1:] and last(quick) == n, "the events")
                 got += numbers(quick._events)
                 quick._events.clear()
-        assert got == list(range(8000))
-        # 20 MB went by; each slow stream holds its queue at most.
+        assert got == list(range(many))
+        # Megabytes went by; each slow stream holds its queue at most.
         assert memory(live) - before < 5 * 2 * MAX_QUEUED_BYTES / 2**20 + 12
         for stream in slow:
             late = stream.events_for(1)
-            publish(rt, audience, 8000)
-            late = numbers([*late, *read_until(stream, 8000)])
+            publish(rt, audience, many)
+            late = numbers([*late, *read_until(stream, many)])
             # In order, then one sync.required for what is lost, then in order again.
             lost = late.index("sync")
             assert late.count("sync") == 1
@@ -381,15 +379,15 @@ def test_nonsense_on_the_channel_is_skipped_and_counted(live, user, sign_in, wat
     assert metric(client, malformed) - before[0] == 2 * 5
 
 
-@pytest.mark.postgres
-def test_a_burst_loses_nothing_silently(live, user, sign_in, watch):
+@pytest.mark.parametrize("many", [5000, pytest.param(100_000, marks=LONG)])
+def test_a_burst_loses_nothing_silently(live, user, sign_in, watch, many):
     opened = [watch(sign_in(user)) for _ in range(4)]
     is_over = threading.Event()
-    publisher = threading.Thread(target=burst, args=(live, user, is_over))
+    publisher = threading.Thread(target=burst, args=(live, user, many, is_over))
     publisher.start()
     try:
         for stream in opened:
-            insist_on_no_silent_loss(numbers(read_until(stream, BURST)))
+            insist_on_no_silent_loss(numbers(read_until(stream, many)))
     finally:
         is_over.set()
         publisher.join()
@@ -403,14 +401,13 @@ def insist_on_no_silent_loss(told):
             continue
         assert expected in (None, number), f"{expected} is missing"
         expected = number + 1
-    assert told[-1] == BURST
 
 
-def burst(live, user, is_over):
+def burst(live, user, many, is_over):
     """Publish them as fast as it goes; then one by one what proves that all have gone by."""
     audience, now = Audience(user_id=user.id), live.rt.clock.now()
     with Redis.from_url(live.rt.config.redis_url) as redis:
-        for first in range(0, BURST, 1000):
+        for first in range(0, many, 1000):
             with redis.pipeline(transaction=False) as pipeline:
                 for number in range(first, first + 1000):
                     event = StorageEvent(
@@ -419,14 +416,27 @@ def burst(live, user, is_over):
                     pipeline.publish(EVENTS_CHANNEL, Message(audience, event).text())
                 pipeline.execute()
     while not is_over.wait(1):
-        publish(live.rt, audience, BURST)
+        publish(live.rt, audience, many)
 
 
 # --- the stop ------------------------------------------------------------------------------------
 
 
-@pytest.mark.postgres
-def test_a_stop_ends_the_streams_at_once(second, user, root):
+def test_a_reload_moves_the_streams_to_new_workers(second, user, root):
+    with second.client() as client, ExitStack() as stack:
+        client.login(user).ok()
+        stream = stack.enter_context(OpenStream(client)).opened()
+        old = set(second.workers())
+        os.kill(second.pid, signal.SIGHUP)
+        stream.wait_for_end()
+        eventually(lambda: not old & set(second.workers()), "new workers")
+        second.wait_for_subscriptions()
+        again = stack.enter_context(OpenStream(client)).opened()
+        publish(second.rt, EVERYBODY, 1)
+        assert numbers([again.event()]) == [1]
+
+
+def test_a_stop_ends_the_streams_at_once(second, started, user, root):
     with second.client() as client, ExitStack() as stack:
         client.login(user).ok()
         opened = [stack.enter_context(OpenStream(client)).opened() for _ in range(10)]
@@ -443,24 +453,11 @@ def test_a_stop_ends_the_streams_at_once(second, user, root):
         # Before a sign of life would have found out.
         assert time.monotonic() - began < 12
         second.wait_for_end()
+        del started["second"]
+        second.stop()
         # Not by gunicorn's graceful time-out, who does not read included.
         assert "graceful timeout" not in second.log.read_text()
         assert stuck.local_port
-
-
-@pytest.mark.postgres
-def test_a_reload_moves_the_streams_to_new_workers(second, user, root):
-    with second.client() as client, ExitStack() as stack:
-        client.login(user).ok()
-        stream = stack.enter_context(OpenStream(client)).opened()
-        old = set(second.workers())
-        os.kill(second.pid, signal.SIGHUP)
-        stream.wait_for_end()
-        eventually(lambda: not old & set(second.workers()), "new workers")
-        second.wait_for_subscriptions()
-        again = stack.enter_context(OpenStream(client)).opened()
-        publish(second.rt, EVERYBODY, 1)
-        assert numbers([again.event()]) == [1]
 
 
 # --- Redis comes and goes ------------------------------------------------------------------------
@@ -492,17 +489,20 @@ def insist_on_recovery(service, stream, user):
     assert not stream.has_ended
 
 
-@pytest.mark.postgres
-def test_a_restarted_redis_costs_one_look_at_everything(alone, own_valkey, user):
+def test_a_redis_that_hangs_or_restarts_costs_one_look_at_everything(alone, own_valkey, user):
     service, stream, _ = alone
     publish(service.rt, EVERYBODY, 1)
     assert numbers([stream.event()]) == [1]
+    own_valkey.hang()
+    assert numbers([stream.event()]) == ["sync"]
+    own_valkey.resume()
+    insist_on_recovery(service, stream, user)
     own_valkey.stop()
     own_valkey.start()
     insist_on_recovery(service, stream, user)
 
 
-@pytest.mark.postgres
+@pytest.mark.soak
 def test_a_redis_that_is_away_for_a_while(alone, own_valkey, user):
     service, stream, client = alone
     own_valkey.stop()
@@ -521,12 +521,3 @@ def test_a_redis_that_is_away_for_a_while(alone, own_valkey, user):
         again.opened()
         own_valkey.start()
         insist_on_recovery(service, again, user)
-
-
-@pytest.mark.postgres
-def test_a_redis_that_hangs_is_noticed(alone, own_valkey, user):
-    service, stream, _ = alone
-    own_valkey.hang()
-    assert numbers([stream.event()]) == ["sync"]
-    own_valkey.resume()
-    insist_on_recovery(service, stream, user)
