@@ -100,7 +100,6 @@ def all_fail(app, client, status, code, *, only_changes=False, **options):
         answer.fails(status, code)
 
 
-@pytest.mark.parametrize("kind", ["cookie", "bearer"])
 @pytest.mark.parametrize(
     ("columns", "code"),
     [
@@ -108,10 +107,11 @@ def all_fail(app, client, status, code, *, only_changes=False, **options):
         ({"status": "disabled"}, "auth.account_disabled"),
     ],
 )
-def test_an_administrator_who_is_none_any_more(app, rt, boss, admin, columns, code, kind):
+def test_an_administrator_who_is_none_any_more(app, rt, boss, admin, columns, code):
     make_user(rt, role="admin")
     change_user(rt, admin, **columns)
-    all_fail(app, boss if kind == "cookie" else boss.bearer(), 403, code)
+    for client in (boss, boss.bearer()):
+        all_fail(app, client, 403, code)
 
 
 def test_an_administrator_who_must_change_the_password(app, rt, browser, admin):
@@ -155,11 +155,11 @@ def test_administration_is_open_to_named_networks_only(make_app, rt, admin):
     outside.get("/admin/users", address="192.0.2.7").ok()
 
 
-@pytest.mark.parametrize("prefix", ["bearer ", "BEARER ", "Bearer", "Token ", "Basic "])
-def test_the_bearer_prefix_is_exact(signed_in, prefix):
+def test_the_bearer_prefix_is_exact(signed_in):
     stranger = signed_in.stranger()
-    header = {"Authorization": prefix + signed_in.access_token}
-    stranger.me(headers=header).fails(401, "auth.token_missing")
+    for prefix in ("bearer ", "BEARER ", "Bearer", "Token ", "Basic "):
+        header = {"Authorization": prefix + signed_in.access_token}
+        assert stranger.me(headers=header).code == "auth.token_missing", prefix
 
 
 def test_the_cookie_wins_over_the_bearer(rt, signed_in, user):

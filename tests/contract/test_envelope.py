@@ -4,8 +4,6 @@ import json
 import uuid
 from io import BytesIO
 
-import pytest
-
 from app.web.request import JSON_BODY_LIMIT
 from tests.support.api import SECURITY_HEADERS
 from tests.support.factories import change_user
@@ -28,10 +26,10 @@ def chunked(body: bytes) -> dict:
     }
 
 
-@pytest.mark.parametrize("path", ["/api/v1/nothing", "/api/v1/auth/nothing/at/all", "/api/v1/"])
-def test_an_unknown_path_is_endpoint_not_found(api, path):
-    for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
-        api.call(method, path).fails(404, "endpoint.not_found")
+def test_an_unknown_path_is_endpoint_not_found(api):
+    for path in ("/api/v1/nothing", "/api/v1/auth/nothing/at/all", "/api/v1/"):
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+            api.call(method, path).fails(404, "endpoint.not_found")
 
 
 def test_a_path_outside_the_api_is_enveloped_too(app):
@@ -98,9 +96,8 @@ def test_text_is_sent_as_utf_8(rt, api, user):
 # --- bodies ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_a_malformed_body_is_a_bad_request(api):
+    for body in (
         b"",
         b"   ",
         b"{",
@@ -118,22 +115,19 @@ def test_text_is_sent_as_utf_8(rt, api, user):
         b'{"identifier": ' + b"9" * 100_000 + b', "password": "b"}',
         b"\x00",
         *(json.dumps(CREDENTIALS).encode(f"utf-{name}") for name in ("16", "16-le", "32-be")),
-    ],
-    ids=lambda body: repr(body[:16]),
-)
-def test_a_malformed_body_is_a_bad_request(api, body):
-    answer = api.post("/auth/login", body).fails(400, "bad_request")
-    assert "invalid JSON request body" in answer.json["msg"]
+    ):
+        answer = api.post("/auth/login", body).fails(400, "bad_request")
+        assert "invalid JSON request body" in answer.json["msg"], body[:50]
 
 
-@pytest.mark.parametrize("body", ["null", "1", '"text"', "[]", "[{}]", "true", "1e999"])
-def test_a_body_that_is_no_object_is_a_bad_request(api, body):
-    api.post("/auth/login", body.encode()).fails(400, "bad_request")
+def test_a_body_that_is_no_object_is_a_bad_request(api):
+    for body in ("null", "1", '"text"', "[]", "[{}]", "true", "1e999"):
+        assert api.post("/auth/login", body.encode()).code == "bad_request", body
 
 
-@pytest.mark.parametrize(
-    "content_type",
-    [
+def test_a_body_of_another_type_is_a_bad_request(api):
+    body = json.dumps(CREDENTIALS).encode()
+    for content_type in (
         None,
         "",
         "text/plain",
@@ -143,40 +137,29 @@ def test_a_body_that_is_no_object_is_a_bad_request(api, body):
         "text/json",
         "application/problem+json",
         "application/jsonx",
-    ],
-)
-def test_a_body_of_another_type_is_a_bad_request(api, content_type):
-    answer = api.post(
-        "/auth/login",
-        json.dumps(CREDENTIALS).encode(),
-        headers={"Content-Type": content_type},
-    ).fails(400, "bad_request")
-    assert "application/json" in answer.json["msg"]
+    ):
+        answer = api.post("/auth/login", body, headers={"Content-Type": content_type})
+        assert "application/json" in answer.fails(400, "bad_request").json["msg"], content_type
 
 
-@pytest.mark.parametrize(
-    "content_type", ["application/json; charset=utf-8", "APPLICATION/JSON", "application/json;"]
-)
-def test_spellings_of_the_right_type_are_understood(api, content_type):
+def test_spellings_of_the_right_type_are_understood(api):
     body = json.dumps(CREDENTIALS).encode()
-    answer = api.post("/auth/login", body, headers={"Content-Type": content_type})
-    answer.fails(401, "auth.credentials_failed")
+    for content_type in (
+        "application/json; charset=utf-8",
+        "APPLICATION/JSON",
+        "application/json;",
+    ):
+        answer = api.post("/auth/login", body, headers={"Content-Type": content_type})
+        assert answer.code == "auth.credentials_failed", content_type
 
 
-@pytest.mark.parametrize(
-    "value", [None, 1, 1.5, True, [], {}, ["a"], {"a": "b"}, 2**70, "nul\x00", "half \ud800"]
-)
-@pytest.mark.parametrize("field", ["identifier", "password"])
-def test_a_field_of_the_wrong_type_is_a_bad_request_that_names_it(api, field, value):
-    answer = api.post("/auth/login", CREDENTIALS | {field: value}).fails(400, "bad_request")
-    assert field in answer.json["msg"]
-
-
-@pytest.mark.parametrize("field", ["identifier", "password"])
-def test_a_missing_field_is_a_bad_request_that_names_it(api, field):
-    body = {name: value for name, value in CREDENTIALS.items() if name != field}
-    answer = api.post("/auth/login", body).fails(400, "bad_request")
-    assert field in answer.json["msg"]
+def test_a_field_that_is_missing_or_no_text_is_named(api):
+    wrong = [None, 1, 1.5, True, [], {}, ["a"], {"a": "b"}, 2**70, "nul\x00", "half \ud800"]
+    for field in CREDENTIALS:
+        without = {name: value for name, value in CREDENTIALS.items() if name != field}
+        for body in (without, *({**without, field: value} for value in wrong)):
+            answer = api.post("/auth/login", body).fails(400, "bad_request")
+            assert field in answer.json["msg"], body
 
 
 def test_all_faulty_fields_are_named_at_once(api):
@@ -240,9 +223,9 @@ def test_a_lie_about_the_length_does_not_help(api):
     assert answer.status in {400, 413}
 
 
-@pytest.mark.parametrize("value", ["x" * (1024 * 1024 - 100), "é" * 100_000])
-def test_a_very_long_text_is_a_bad_request(api, value):
-    api.post("/auth/login", CREDENTIALS | {"identifier": value}).fails(400, "bad_request")
+def test_a_very_long_text_is_a_bad_request(api):
+    for value in ("x" * (1024 * 1024 - 100), "é" * 100_000):
+        api.post("/auth/login", CREDENTIALS | {"identifier": value}).fails(400, "bad_request")
 
 
 def test_a_body_where_none_is_expected_does_no_harm(api):
@@ -250,8 +233,8 @@ def test_a_body_where_none_is_expected_does_no_harm(api):
     api.post("/auth/check", b"x" * (2 * 1024 * 1024)).ok()
 
 
-@pytest.mark.parametrize("host", ["", "exa mple.com", "a" * 600, "[::1", "host:port", "a/b", "é"])
-def test_a_malformed_host_never_breaks_an_answer(api, host):
-    sent = host.encode().decode("latin-1")
-    answer = api.post("/auth/check", headers={"Host": sent}, described=False)
-    assert answer.status in {200, 400}
+def test_a_malformed_host_never_breaks_an_answer(api):
+    for host in ("", "exa mple.com", "a" * 600, "[::1", "host:port", "a/b", "é"):
+        sent = host.encode().decode("latin-1")
+        answer = api.post("/auth/check", headers={"Host": sent}, described=False)
+        assert answer.status in {200, 400}, host

@@ -32,7 +32,6 @@ def script(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.postgres  # not a matter of databases
 def test_a_frontends_use_of_the_client_compiles(folder: Path) -> None:
     """What must not compile is in usage.ts, too, so types that promise less are found out.
 

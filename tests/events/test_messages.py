@@ -3,7 +3,6 @@
 import json
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -92,9 +91,16 @@ def test_every_kind_is_known_to_the_schema():
     assert known == [kind.value for kind in Kind]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def is_malformed(text):
+    try:
+        parse(text)
+    except MessageMalformed:
+        return True
+    return False
+
+
+def test_nonsense_is_malformed():
+    for text in (
         "",
         "nonsense",
         "null",
@@ -108,38 +114,30 @@ def test_every_kind_is_known_to_the_schema():
         '{"audience": "any", "event": null}',
         '{"audience": "any", "event": []}',
         "\N{REPLACEMENT CHARACTER}\0",
-    ],
-)
-def test_nonsense_is_malformed(text):
-    with pytest.raises(MessageMalformed):
-        parse(text)
+    ):
+        assert is_malformed(text), text[:50]
 
 
-@pytest.mark.parametrize(
-    "audience",
-    [
+def test_an_unknown_audience_is_malformed():
+    for audience in (
         *(None, "all", 7, [], {}, ["any"]),
         *({"user": wrong} for wrong in (None, "7", True, 1.5, 2**63)),
         *({"user": 1, "team": 1}, {"group": 1}, {"User": 1}),
-    ],
-)
-def test_an_unknown_audience_is_malformed(audience):
-    with pytest.raises(MessageMalformed):
-        parse(json.dumps({"audience": audience, "event": GOOD["event"]}))
-    assert not VALIDATOR.is_valid({"audience": audience, "event": GOOD["event"]})
+    ):
+        wire = {"audience": audience, "event": GOOD["event"]}
+        assert is_malformed(json.dumps(wire)), audience
+        assert not VALIDATOR.is_valid(wire), audience
 
 
-@pytest.mark.parametrize("name", GOOD["event"])
-def test_every_member_is_needed(name):
-    wire = changed(**{name: ...})
-    with pytest.raises(MessageMalformed):
-        payload(wire)
-    assert not VALIDATOR.is_valid(wire)
+def test_every_member_is_needed():
+    for name in GOOD["event"]:
+        wire = changed(**{name: ...})
+        assert is_malformed(json.dumps(wire)), name
+        assert not VALIDATOR.is_valid(wire), name
 
 
-@pytest.mark.parametrize(
-    "event",
-    [
+def test_a_wrong_member_is_malformed():
+    for event in (
         {"kind": "file.exploded"},
         {"kind": None},
         {"kind": ["file.created"]},
@@ -162,20 +160,15 @@ def test_every_member_is_needed(name):
         {"at": "2026-03-02"},
         {"at": "2026-03-02T09:30:00"},
         {"at": "yesterday"},
-    ],
-)
-def test_a_wrong_member_is_malformed(event):
-    with pytest.raises(MessageMalformed):
-        payload(changed(**event))
-    assert not VALIDATOR.is_valid(changed(**event))
+    ):
+        wire = changed(**event)
+        assert is_malformed(json.dumps(wire)), event
+        assert not VALIDATOR.is_valid(wire), event
 
 
-@pytest.mark.parametrize(
-    "at", ["2026-02-30T09:30:00Z", "2026-03-02T25:00:00Z", "٢٠٢٦-03-02T09:30:00Z"]
-)
-def test_a_time_that_never_was_is_malformed(at):
-    with pytest.raises(MessageMalformed):
-        payload(changed(at=at))
+def test_a_time_that_never_was_is_malformed():
+    for at in ("2026-02-30T09:30:00Z", "2026-03-02T25:00:00Z", "٢٠٢٦-03-02T09:30:00Z"):
+        assert is_malformed(json.dumps(changed(at=at))), at
 
 
 IDS = st.integers(-(2**63), 2**63 - 1)
@@ -220,8 +213,7 @@ def test_the_schema_says_what_is_taken(wire):
 
 @given(st.text(CHARACTERS, max_size=50))
 def test_any_text_is_read_or_refused(text):
-    with pytest.raises(MessageMalformed):
-        parse(text)
+    assert is_malformed(text)
 
 
 def test_an_event_says_by_default_that_little_changed():
