@@ -18,7 +18,10 @@ def stored(rt, guest):
 
 
 def test_an_open_invitation_tells_address_and_end(guest, clock):
-    told = guest.look().ok()
+    """Without a session, and also by a link on another site."""
+    answer = guest.client.get(guest.path(), headers={"Sec-Fetch-Site": "cross-site"})
+    told = answer.ok()
+    assert answer.set_cookies == {}
     assert set(told) == {"email", "expires_at"}
     assert told["email"] == "guest@example.com"
     assert (moment(told["expires_at"]) - clock.now()).total_seconds() == 259_200
@@ -43,16 +46,6 @@ def test_an_unknown_token_is_invalid(guest):
 def test_neither_the_stored_digest_nor_another_case_is_the_token(rt, guest):
     guest.look(guest.token.swapcase()).fails(400, "auth.invitation_invalid")
     guest.look(service.digest(guest.token)).fails(400, "auth.invitation_invalid")
-
-
-def test_an_accepted_one_says_so(guest):
-    guest.accept().ok(201)
-    guest.look().fails(400, "auth.invitation_accepted")
-
-
-def test_a_revoked_one_says_so(rt, guest):
-    service.revoke(rt, COMMAND_LINE, str(guest.invitation_id))
-    guest.look().fails(400, "auth.invitation_revoked")
 
 
 def test_a_replaced_one_is_revoked(guest, invite):
@@ -99,16 +92,6 @@ def test_it_tells_nothing_about_accounts(rt, guest):
     user = make_user(rt)
     change_user(rt, user, pending_email="guest@example.com")
     assert guest.look().ok() == before
-
-
-def test_it_needs_no_session_and_gives_none(guest):
-    answer = guest.look()
-    answer.ok()
-    assert answer.set_cookies == {}
-
-
-def test_another_site_may_link_to_it(guest):
-    guest.client.get(guest.path(), headers={"Sec-Fetch-Site": "cross-site"}).ok()
 
 
 # --- the log ---------------------------------------------------------------------------------

@@ -271,30 +271,6 @@ def test_both_fields_are_needed(api):
             assert field in answer.json["msg"]
 
 
-def test_it_is_closed_with_password_login_and_the_token_stays(rt, api, user, mailed):
-    token = mailed(user)
-    configure(rt, auth_password_login_enabled=False)
-    confirm(api, token, "short").fails(403, "auth.password_login_disabled")
-    confirm(api, "unknown").fails(403, "auth.password_login_disabled")
-    configure(rt, auth_password_login_enabled=True)
-    confirm(api, token).ok()
-
-
-def test_a_disabled_account_says_so_and_keeps_the_token(rt, api, user, mailed):
-    token = mailed(user)
-    change_user(rt, user, status="disabled", email="next@example.com")
-    confirm(api, token).fails(403, "auth.account_disabled")
-    change_user(rt, user, status="active", email=user.email)
-    confirm(api, token).ok()
-
-
-def test_an_expired_token_of_a_disabled_account_is_expired(rt, api, user, mailed, clock):
-    token = mailed(user)
-    change_user(rt, user, status="disabled")
-    clock.advance(hours=1)
-    confirm(api, token).fails(410, "auth.contact_verification_expired")
-
-
 @pytest.mark.parametrize(
     "columns", [{"activated_at": None}, {"email": "next@example.com"}], ids=str
 )

@@ -215,11 +215,6 @@ def test_another_site_cannot_ask(api, user, mailbox):
     assert mailbox.read() == []
 
 
-def test_a_page_of_this_site_can(browser, user, mailbox):
-    request(browser, user.email).ok()
-    mailbox.only()
-
-
 # --- the audit log -----------------------------------------------------------------------------
 
 

@@ -1,6 +1,5 @@
 """GET /auth/me."""
 
-import json
 import uuid
 
 import jwt
@@ -84,12 +83,6 @@ def test_the_session_group_tells_of_the_presented_token(signed_in, clock):
     assert later == expires_at + 300
 
 
-def test_secrets_are_never_shown(signed_in):
-    body = signed_in.me().text
-    for secret in ("password_hash", "argon2", "session_version", "digest", "activated_at"):
-        assert secret not in body
-
-
 @pytest.mark.both_databases
 def test_changes_are_visible_at_once(rt, signed_in, user):
     change_user(rt, user, role="admin", storage_used=2**40, pending_email="new@example.com")
@@ -102,25 +95,6 @@ def test_big_numbers_stay_whole(rt, signed_in, user):
     change_user(rt, user, storage_used=2**62 + 1, storage_quota=2**63 - 1)
     me = signed_in.me().ok()
     assert (me["storage_used"], me["storage_quota"]) == (2**62 + 1, 2**63 - 1)
-
-
-def test_preferences_show_every_member(rt, signed_in, user):
-    change_user(rt, user, preferences=json.dumps({"theme_mode": "dark"}))
-    assert signed_in.me().ok()["preferences"] == {
-        "theme_mode": "dark",
-        "color_preset": None,
-        "view_mode": None,
-        "browser_open_mode": None,
-        "sort_by": None,
-        "sort_order": None,
-        "language": None,
-        "display_time_zone": None,
-        "storage_event_stream_enabled": None,
-    }
-
-
-def test_a_bearer_is_accepted(signed_in):
-    assert set(signed_in.bearer().me().ok()) == FULL
 
 
 def test_everybody_sees_himself(rt, signed_in, user):
@@ -166,12 +140,6 @@ def test_the_tokens_claims_are_the_documented_ones(signed_in, user, clock):
     assert set(jwt.get_unverified_header(token)) == {"alg", "typ", "kid"}
 
 
-def test_every_token_has_an_id_of_its_own(signed_in):
-    first = signed_in.access_token
-    signed_in.refresh().ok()
-    assert signed_in.access_token != first
-
-
 def forged(token, key=b"x" * 32, algorithm="HS256", header=None, **claims):
     known = jwt.decode(token, options={"verify_signature": False}) | claims
     known = {name: value for name, value in known.items() if value is not None}
@@ -194,17 +162,13 @@ def test_a_forged_token_is_invalid(signed_in):
 
 def test_a_genuine_token_with_missing_or_senseless_claims_is_invalid(rt, signed_in):
     key = rt.keyring.current().derived("access-token")
-    wrong = [{"sid": None}, {"exp": None}, {"exp": "soon"}, {"exp": [1]}, {"sid": "x" * 4000}]
-    for claims in wrong:
+    for claims in (
+        *({"sid": sid} for sid in (None, "x" * 4000, str(uuid.uuid4()))),
+        *({"exp": exp} for exp in (None, "soon", [1])),
+    ):
         token = forged(signed_in.access_token, key=key, **claims)
         answer = signed_in.bearer(token).me()
         assert (answer.status, answer.code) == (401, "auth.token_invalid"), claims
-
-
-def test_a_genuine_token_of_an_unknown_session_is_invalid(rt, signed_in):
-    key = rt.keyring.current().derived("access-token")
-    token = forged(signed_in.access_token, key=key, sid=str(uuid.uuid4()))
-    signed_in.bearer(token).me().fails(401, "auth.token_invalid")
 
 
 def test_a_token_cut_or_prolonged_is_invalid(signed_in):

@@ -342,10 +342,3 @@ def test_changes_at_the_same_moment_lose_no_key(signed_in):
         answer.ok()
     custom = signed_in.me().ok()["preferences"]["custom"]
     assert custom == {f"key{n}": n for n in range(16)}
-
-
-def test_nobody_else_sees_them(rt, signed_in, admin):
-    patch(signed_in, {"theme_mode": "dark"}).ok()
-    theirs = signed_in.stranger()
-    theirs.login(admin).ok()
-    assert theirs.me().ok()["preferences"] is None
