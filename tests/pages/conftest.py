@@ -7,14 +7,14 @@ from flask import Flask
 from werkzeug.test import Client
 
 from app.core.runtime import Runtime
-from tests.support.browsing import complaints, loopback, page, site
+from tests.support.browsing import complaints, loopback, own_page, page, site
 from tests.support.commands import CommandLine
-from tests.support.fake_provider import CLIENT_ID, CLIENT_SECRET, FakeProvider
+from tests.support.fake_provider import FakeProvider
 from tests.support.initial_state import InitialState
 from tests.support.launcher import Service
-from tests.support.pages import Site
+from tests.support.pages import Site, add_local_provider
 
-__all__ = ["complaints", "loopback", "page", "site"]
+__all__ = ["complaints", "loopback", "own_page", "page", "site"]
 
 
 @pytest.fixture
@@ -38,8 +38,6 @@ def untouched(site: Site, running: tuple[Service, InitialState, Runtime]) -> Sit
 @pytest.fixture
 def provider(loopback: FakeProvider, site: Site) -> Iterator[FakeProvider]:
     """A provider, `Local login`, that says that its user is Jane, whom nobody knows here."""
-    words = ["external-auth", "add", "oidc", "--key", "local", "--name", "Local login"]
-    words += ["--client-id", CLIENT_ID, f"--client-secret={CLIENT_SECRET}"]
-    site.flask(*words, "--issuer-url", loopback.issuer)
+    add_local_provider(site, loopback)
     yield loopback
     loopback.claims.clear()

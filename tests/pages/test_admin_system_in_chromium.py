@@ -4,13 +4,14 @@ import re
 
 import pytest
 import sqlalchemy as sa
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Dialog, Locator, Page, expect
 
 from app.storage_policies.models import StoragePolicyGroup
 from tests.support.browser import Complaints, needs_chromium
 from tests.support.external import add_provider
 from tests.support.fake_provider import CLIENT_ID, CLIENT_SECRET, FakeProvider
-from tests.support.pages import SMALL, Site, answered, ask, barriers, is_drawn, open_as, told
+from tests.support.launcher import eventually
+from tests.support.pages import Site, answered, ask, barriers, is_drawn, open_as, told
 
 pytestmark = needs_chromium
 
@@ -23,14 +24,20 @@ def toast(page: Page) -> Locator:
     return page.locator(".toast")
 
 
-def is_usable(page: Page) -> None:
-    """Expect no barrier, and no sideways scrolling on a small screen."""
-    assert barriers(page) == []
-    size = page.viewport_size
-    page.set_viewport_size(SMALL)
-    assert page.evaluate("document.documentElement.scrollWidth") == SMALL["width"]
-    if size:
-        page.set_viewport_size(size)
+def stays(page: Page, field: Locator) -> None:
+    """Expect to be asked, on leaving, about the text of a field that is not saved."""
+    asked = []
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog)
+        dialog.dismiss()
+
+    typed = field.input_value()
+    page.on("dialog", stay)
+    page.get_by_role("link", name="Overview").click()
+    expect(field).to_have_value(typed)
+    assert len(asked) == 1
+    page.remove_listener("dialog", stay)
 
 
 def setting(page: Page, key: str) -> object:
@@ -43,10 +50,10 @@ def test_settings_are_drafts_until_all_are_saved(
     open_as(page, site.ada, "/admin/settings")
     title = page.locator("#branding_title")
     expect(title).to_have_value("Gatehouse")
-    is_usable(page)
     title.fill("Files")
     page.locator("#archive_download_user_enabled").click()
     expect(page.get_by_text("2 changes are not saved")).to_be_visible()
+    stays(page, title)
     page.get_by_role("link", name="Sessions and security").click()
     seconds = page.locator("#auth_access_token_ttl_secs")
     seconds.fill("0")
@@ -103,7 +110,6 @@ def test_mails_are_watched_and_their_words_changed(
     outbox = section(page, "Outbox")
     expect(outbox.locator("tbody tr")).to_contain_text("eve@example.com")
     expect(section(page, "Mail server")).to_contain_text("No server is set")
-    is_usable(page)
     outbox.get_by_label("Status").select_option("failed")
     expect(outbox).to_contain_text("Nothing matches")
     section(page, "Templates").get_by_role("link", name="Password reset", exact=True).click()
@@ -112,9 +118,15 @@ def test_mails_are_watched_and_their_words_changed(
     page.get_by_label("Subject").fill("Hello {{username}} {{nobody}}")
     expect(page.get_by_text("Unknown placeholders: {{nobody}}")).to_be_visible()
     page.get_by_label("Subject").fill("Hello {{username}}")
+    stays(page, page.get_by_label("Subject"))
+    # The preview leaves the back button alone.
+    before = page.evaluate("history.length")
+    for text in ("one", "two"):
+        page.get_by_label("HTML").fill(f"<p>{text}</p>")
+        expect(preview.get_by_text(text)).to_be_visible()
+    assert page.evaluate("history.length") == before
     page.get_by_label("HTML").fill('<p>Go to {{reset_url}}</p><script src="/x.js"></script>')
     expect(preview.get_by_text("Go to")).to_be_visible()
-    is_usable(page)
     page.get_by_role("button", name="Save").click()
     expect(toast(page)).to_contain_text("Saved.")
     assert setting(page, "mail_template_password_reset_subject") == "Hello {{username}}"
@@ -126,7 +138,9 @@ def test_mails_are_watched_and_their_words_changed(
     complaints.texts.clear()
 
 
-def test_a_mail_that_waits_is_tried_again(page: Page, site: Site) -> None:
+def test_a_mail_that_waits_is_tried_again_and_the_mail_server_heard(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
     open_as(page, site.ada, "/admin/mail")
     mail = {
         "id": "11111111-1111-4111-8111-111111111111",
@@ -150,6 +164,19 @@ def test_a_mail_that_waits_is_tried_again(page: Page, site: Site) -> None:
     with page.expect_request("**/mail/outbox/*/retry"):
         row.get_by_role("button", name="Try now").click()
     expect(toast(page)).to_contain_text("The mail is tried now.")
+    # What the mail server says to a test mail is shown.
+    site.configure(mail_smtp_host="localhost", mail_smtp_port=1, mail_from_address="a@b.example")
+    server = section(page, "Mail server")
+
+    def is_known() -> bool:
+        page.reload()
+        is_drawn(page)
+        return "No server is set" not in server.inner_text()
+
+    eventually(is_known, "the server")
+    page.get_by_role("button", name="Send test mail").click()
+    expect(page.get_by_role("alert").first).to_contain_text("The mail server refused the mail")
+    complaints.take_refusal(503)
 
 
 def test_a_provider_is_set_up_tried_and_deleted(
@@ -169,7 +196,6 @@ def test_a_provider_is_set_up_tried_and_deleted(
     page.get_by_label("Issuer").fill(loopback.issuer)
     page.get_by_role("button", name="Test", exact=True).click()
     expect(page.get_by_text("The provider can be used.").first).to_be_visible()
-    is_usable(page)
     page.get_by_role("button", name="Add provider").click()
     redirect = section(page, "Redirect address")
     expect(redirect).to_contain_text(f"{site.origin}/api/v1/auth/external-auth/callback")
@@ -209,7 +235,6 @@ def test_policy_groups_are_ordered_assigned_and_deleted(
     dialog.get_by_role("button", name="Save").click()
     group = section(page, "Large files")
     expect(group.get_by_role("listitem")).to_have_text([re.compile("any size"), re.compile("5 MB")])
-    is_usable(page)
     default.get_by_role("button", name="Move assignments").click()
     page.get_by_role("dialog").get_by_role("button", name="Move assignments").click()
     expect(group).to_contain_text("1 account, 0 teams")

@@ -7,10 +7,11 @@ from tests.support.browser import Complaints, needs_chromium
 from tests.support.pages import (
     Site,
     answered,
+    demand_confirmation,
     give_totp,
     is_signed_in,
-    let_time_pass,
     make_passkey,
+    open_as,
     sign_in,
 )
 from tests.support.virtual_authenticator import VirtualAuthenticator
@@ -27,34 +28,30 @@ ASK = """(why) => {
 }"""
 
 
-def demand_confirmation(site: Site) -> None:
-    """Do so well before it is needed: every worker has to hear of it."""
-    site.configure(auth_confirmation_max_age_secs=600)
-
-
 @pytest.fixture
 def device(page: Page, site: Site) -> VirtualAuthenticator:
     """The device of `ada`, who is signed in."""
-    demand_confirmation(site)
     device = VirtualAuthenticator(page)
-    page.goto("/login")
-    sign_in(page, site.ada)
-    is_signed_in(page, site.ada)
+    open_as(page, site.ada, "/settings/profile")
     return device
 
 
 def ask(page: Page, site: Site, complaints: Complaints) -> None:
     """Make the call an hour after the sign-in."""
-    let_time_pass(site)
+    demand_confirmation(page, site)
     page.evaluate(ASK, WHY)
     dialog = page.get_by_role("dialog", name="Confirm that it is you")
     expect(dialog).to_contain_text(WHY)
     complaints.take_refusal(412)
 
 
-def test_the_password_confirms_and_the_call_is_repeated(
+def test_whoever_cancels_makes_no_call_and_the_password_confirms(
     page: Page, site: Site, device: VirtualAuthenticator, complaints: Complaints
 ) -> None:
+    ask(page, site, complaints)
+    page.keyboard.press("Escape")
+    assert page.evaluate("outcome") is None
+    is_signed_in(page, site.ada)
     ask(page, site, complaints)
     field = page.get_by_role("dialog").get_by_label("Your password")
     expect(field).to_be_focused()
@@ -68,11 +65,7 @@ def test_the_password_confirms_and_the_call_is_repeated(
     field.press("Enter")
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert page.evaluate("outcome") is True
-
-
-def test_a_passkey_is_offered_first(
-    page: Page, site: Site, device: VirtualAuthenticator, complaints: Complaints
-) -> None:
+    # With a passkey, that is offered first.
     make_passkey(page)
     ask(page, site, complaints)
     button = page.get_by_role("button", name="Use a passkey")
@@ -82,19 +75,9 @@ def test_a_passkey_is_offered_first(
     assert page.evaluate("outcome") is True
 
 
-def test_escape_cancels_and_the_call_is_not_made(
-    page: Page, site: Site, device: VirtualAuthenticator, complaints: Complaints
-) -> None:
-    ask(page, site, complaints)
-    page.keyboard.press("Escape")
-    assert page.evaluate("outcome") is None
-    is_signed_in(page, site.ada)
-
-
 def test_with_a_second_factor_its_code_is_asked_for_as_well(
     page: Page, site: Site, complaints: Complaints
 ) -> None:
-    demand_confirmation(site)
     page.goto("/login")
     app, recovery_codes = give_totp(page, site.ada, site.rt)
     page.goto("/login")
@@ -123,11 +106,13 @@ WAYS = {"is_fresh": False, "expires_in": 0, "required_for_changes": True, "needs
 def test_an_account_without_a_password_gets_a_code_by_mail(
     page: Page, site: Site, device: VirtualAuthenticator, complaints: Complaints
 ) -> None:
+    demand_confirmation(page, site)
     answered(page, "**/auth/confirmation", 200, "success", WAYS | {"methods": ["email_code"]})
     sent = {"expires_in": 600, "resend_after": 60}
     answered(page, "**/email-code/send", 200, "success", sent)
-    ask(page, site, complaints)
+    page.evaluate(ASK, WHY)
     page.get_by_role("button", name="Send code by e-mail").click()
+    complaints.take_refusal(412)
     field = page.get_by_label("Code", exact=True)
     expect(field).to_be_focused()
     again = page.get_by_role("button", name="Send again in")

@@ -1,6 +1,5 @@
 """What both consoles have in common: nothing typed is lost, the focus stays, one account a page."""
 
-import pytest
 import sqlalchemy as sa
 from playwright.sync_api import Browser, Locator, Page, expect
 
@@ -12,10 +11,10 @@ from tests.support.pages import (
     fill,
     is_drawn,
     is_ready,
-    let_time_pass,
     open_as,
     opened,
     sign_in,
+    sign_in_by_api,
 )
 
 pytestmark = needs_chromium
@@ -26,48 +25,41 @@ def end_sessions(site: Site) -> None:
         session.execute(sa.delete(LoginSession))
 
 
-@pytest.mark.parametrize(
-    ("path", "name", "button"),
-    [
-        ("/settings/profile", "display_name", "Save"),
-        ("/admin/mail/password_reset", "subject", "Save"),
-    ],
-)
-def test_what_is_typed_outlives_the_session(
-    page: Page, site: Site, complaints: Complaints, path: str, name: str, button: str
-) -> None:
-    open_as(page, site.ada, path)
-    fill(page, **{name: "Typed with care"})
-    page.wait_for_load_state("networkidle")
-    end_sessions(site)
-    page.get_by_role("button", name=button).click()
-    expect(page.get_by_role("alert").first).to_contain_text("You were signed out.")
-    with page.context.expect_page() as opened:
-        page.get_by_role("link", name="Sign in in another tab").click()
-    is_ready(opened.value)
-    sign_in(opened.value, site.ada)
-    expect(opened.value.locator("#me")).to_contain_text("ada")
-    opened.value.close()
-    page.get_by_role("button", name=button).click()
-    expect(page.locator(".toast")).to_contain_text("Saved.")
-    expect(page.locator(f"[name={name}]")).to_have_value("Typed with care")
-    complaints.texts.clear()  # of the sessions that were over
-
-
-def test_a_dialog_keeps_what_is_typed_when_the_session_has_ended(
-    page: Page, site: Site, complaints: Complaints
-) -> None:
-    open_as(page, site.ada, "/admin/users")
+def test_what_is_typed_outlives_the_session(page: Page, site: Site, complaints: Complaints) -> None:
+    sign_in_by_api(page, site.ada)
+    for path, name in (
+        ("/settings/profile", "display_name"),
+        ("/admin/mail/password_reset", "subject"),
+    ):
+        page.goto(path)
+        expect(page.locator("#me")).to_contain_text("ada")
+        is_drawn(page)
+        fill(page, **{name: "Typed with care, ada"})
+        page.wait_for_load_state("networkidle")
+        end_sessions(site)
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("alert").first).to_contain_text("You were signed out.")
+        with page.context.expect_page() as other:
+            page.get_by_role("link", name="Sign in in another tab").click()
+        is_ready(other.value)
+        sign_in(other.value, site.ada)
+        expect(other.value.locator("#me")).to_contain_text("ada")
+        other.value.close()
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator(".toast")).to_contain_text("Saved.")
+        expect(page.locator(f"[name={name}]")).to_have_value("Typed with care, ada")
+    # In a dialog as well.
+    page.goto("/admin/users")
     page.get_by_role("button", name="New account").click()
     fill(page, username="grace", email="grace@example.com")
     is_drawn(page)
     end_sessions(site)
     page.keyboard.press("Enter")
     dialog = page.get_by_role("dialog")
-    page.wait_for_load_state("networkidle")
     expect(dialog.get_by_role("alert")).to_contain_text("You were signed out.")
     expect(dialog.get_by_label("Username")).to_have_value("grace")
-    complaints.texts.clear()
+    page.wait_for_load_state("networkidle")
+    complaints.texts.clear()  # of the sessions that were over
 
 
 def test_a_page_of_one_account_changes_no_other(page: Page, site: Site) -> None:
@@ -83,114 +75,6 @@ def test_a_page_of_one_account_changes_no_other(page: Page, site: Site) -> None:
     expect(page.locator("#me")).to_contain_text("bob")
     expect(page.get_by_label("Display name")).to_have_value("")
     other.close()
-
-
-def test_a_sign_out_in_one_tab_is_one_in_all(page: Page, site: Site) -> None:
-    open_as(page, site.ada, "/settings/profile")
-    other = page.context.new_page()
-    other.goto("/settings/sessions")
-    expect(other.locator("#me")).to_contain_text("ada")
-    for tab in (page, other):
-        is_drawn(tab)
-    other.locator("#account-menu summary").click()
-    other.get_by_role("button", name="Sign out", exact=True).last.click()
-    other.wait_for_url("**/login?signed_out=1")
-    page.wait_for_url("**/login?signed_out=1")
-    other.go_back()  # what was shown there is nobody's any more
-    other.wait_for_url("**/login?return_path=*")
-    other.close()
-
-
-def test_the_focus_stays_where_something_was_changed(page: Page, site: Site) -> None:
-    bob = site.add("bob")
-    open_as(page, site.ada, f"/admin/users/{bob.id}")
-    switch = page.get_by_role("switch", name="Has to choose a new password")
-    switch.focus()
-    page.keyboard.press("Space")
-    expect(switch).to_be_checked()
-    expect(switch).to_be_focused()
-    page.goto("/settings/profile")
-    page.get_by_role("button", name="Gravatar").press("Enter")
-    expect(page.get_by_role("region", name="Picture").locator(":focus")).to_have_count(1)
-
-
-def test_a_name_that_differs_is_told(page: Page, site: Site) -> None:
-    bob = site.add("bob")
-    open_as(page, site.ada, f"/admin/users/{bob.id}")
-    page.get_by_role("button", name="Delete account").click()
-    dialog = page.get_by_role("dialog")
-    field = dialog.get_by_label("To go on, type bob")
-    field.fill("bobby")
-    field.press("Enter")
-    expect(field).to_have_accessible_description("This is not the name.")
-    expect(field).to_be_focused()
-    field.fill("bob")
-    expect(field).not_to_have_attribute("aria-invalid", "true")
-
-
-def test_a_refusal_stands_where_it_belongs(page: Page, site: Site, complaints: Complaints) -> None:
-    open_as(page, site.ada, "/admin/users")
-    page.get_by_role("button", name="New account").click()
-    fill(page, username="grace", email="grace@\u200b.de")
-    page.keyboard.press("Enter")
-    dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_role("alert")).to_contain_text("mail")
-    expect(dialog.locator("[aria-invalid=true]")).to_have_count(0)
-    complaints.take_refusal(400)
-    page.goto("/admin/users/invitations")
-    page.get_by_role("button", name="Invite somebody").click()
-    days = dialog.locator("[name=days]")
-    fill(page, email="eve@example.com", days="99999")
-    page.keyboard.press("Enter")
-    expect(days).to_have_accessible_description("A whole number of days, from 1 to 365")
-
-
-@pytest.mark.parametrize("path", ["/admin/mail/password_reset", "/admin/settings"])
-def test_leaving_with_unsaved_text_is_asked_about(page: Page, site: Site, path: str) -> None:
-    open_as(page, site.ada, path)
-    page.locator("#subject, #branding_title").fill("Unsaved")
-    asked = []
-
-    def stay(dialog: object) -> None:
-        asked.append(dialog)
-        dialog.dismiss()  # type: ignore[attr-defined]
-
-    page.on("dialog", stay)
-    page.get_by_role("link", name="Overview").click()
-    expect(page.locator("#subject, #branding_title")).to_have_value("Unsaved")
-    assert len(asked) == 1
-    page.remove_listener("dialog", stay)
-    page.on("dialog", lambda dialog: dialog.accept())
-
-
-def test_the_audit_log_is_exported_after_a_confirmation(
-    page: Page, site: Site, complaints: Complaints
-) -> None:
-    site.configure(auth_confirmation_max_age_secs=300)
-    open_as(page, site.ada, "/admin/audit")
-    page.wait_for_load_state("networkidle")
-    let_time_pass(site)
-    page.wait_for_timeout(1500)  # until every worker knows the setting
-    page.get_by_role("button", name="Export").click()
-    page.get_by_role("button", name="CSV").click()
-    confirmation = page.get_by_role("dialog", name="Confirm")
-    confirmation.get_by_label("Password").fill(site.ada.password)
-    with page.expect_download() as download:
-        page.keyboard.press("Enter")
-    assert download.value.suggested_filename.endswith(".csv")
-    assert "user_login" in download.value.path().read_text()
-    complaints.take_refusal(412)
-
-
-def test_what_the_mail_server_says_to_a_test_mail_is_shown(
-    page: Page, site: Site, complaints: Complaints
-) -> None:
-    site.configure(mail_smtp_host="localhost", mail_smtp_port=1, mail_from_address="a@b.example")
-    open_as(page, site.ada, "/admin/mail")
-    page.wait_for_timeout(1500)  # until every worker knows the setting
-    page.get_by_role("button", name="Send test mail").click()
-    expect(page.get_by_role("alert").first).to_contain_text("The mail server refused the mail")
-    complaints.take_refusal(503)
 
 
 # --- by keyboard alone ----------------------------------------------------------------------------

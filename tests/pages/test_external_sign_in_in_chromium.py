@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser import Complaints, needs_chromium
+from tests.support.factories import KnownUser
 from tests.support.fake_provider import FakeProvider
 from tests.support.pages import (
     Site,
@@ -36,48 +37,47 @@ def leave(page: Page) -> None:
     page.get_by_role("button", name=BUTTON).click()
 
 
-def test_an_account_is_made_and_signed_in(page: Page, site: Site) -> None:
-    site.flask("external-auth", "update", "local", "--auto-provision")
-    leave(page)
-    page.wait_for_url("**/settings/profile?here")
-    expect(page.locator("#me")).to_contain_text("jane")
-
-
-def test_an_identity_that_is_new_here_is_connected_by_a_password(page: Page, site: Site) -> None:
-    leave(page)
+def connect(page: Page, user: KnownUser) -> None:
+    """Sign in with a password where somebody is new here."""
     expect(page.get_by_role("heading", name="You are new here")).to_be_focused()
-    assert "oev_" not in page.url
-    page.get_by_label("Username or e-mail").fill(site.ada.username)
-    page.get_by_label("Password").fill(site.ada.password)
+    page.get_by_label("Username or e-mail").fill(user.username)
+    page.get_by_label("Password").fill(user.password)
     page.get_by_role("button", name="Sign in and connect").click()
+
+
+def test_an_identity_that_is_new_here_is_connected_by_a_password(
+    page: Page, site: Site, provider: FakeProvider
+) -> None:
+    leave(page)
+    assert "oev_" not in page.url
+    connect(page, site.ada)
     page.wait_for_url("**/settings/profile?here")
     expect(page.locator("#me")).to_contain_text("ada")
-
-
-def test_connecting_may_need_a_second_factor(page: Page, site: Site) -> None:
+    is_drawn(page)
+    page.context.clear_cookies()
+    # It may need a second factor, and from then on does.
+    provider.claims["sub"] = "another"
+    bob = site.add("bob")
     page.goto("/login")
-    app, _ = give_totp(page, site.ada, site.rt)
+    app, _ = give_totp(page, bob, site.rt)
     leave(page)
-    expect(page.get_by_role("heading", name="You are new here")).to_be_focused()
-    page.get_by_label("Username or e-mail").fill(site.ada.username)
-    page.get_by_label("Password").fill(site.ada.password)
-    page.get_by_role("button", name="Sign in and connect").click()
+    connect(page, bob)
     page.get_by_label("Code from your authenticator app").fill(app.code(1))
     page.get_by_role("button", name="Continue").click()
     page.wait_for_url("**/settings/profile?here")
-    expect(page.locator("#me")).to_contain_text("ada")
-    page.wait_for_load_state("networkidle")
+    expect(page.locator("#me")).to_contain_text("bob")
+    is_drawn(page)
     page.context.clear_cookies()
-    leave(page)  # from now on the provider leads here
+    leave(page)
     expect(page.get_by_label("Code from your authenticator app")).to_be_focused()
 
 
-def test_pages_look_as_the_account_prefers_when_a_provider_leads_there(
-    page: Page, site: Site
-) -> None:
+def test_an_identity_is_connected_used_and_disconnected(page: Page, site: Site) -> None:
     open_as(page, site.ada, "/settings/connections")
     page.get_by_role("button", name="Connect Local login").click()
     expect(page.get_by_text("The account is connected.")).to_be_visible()
+    assert page.url.endswith("/settings/connections")
+    # Pages look as the account prefers when a provider leads there.
     site.change(site.ada, preferences='{"language": "de-AT", "theme_mode": "dark"}')
     is_drawn(page)
     page.context.clear_cookies()
@@ -85,63 +85,32 @@ def test_pages_look_as_the_account_prefers_when_a_provider_leads_there(
     page.wait_for_url("**/settings/profile?here")
     expect(page.locator("html[lang=de][data-theme=dark]")).to_be_attached()
     expect(page.locator("#me")).to_contain_text("ada")
-
-
-def test_an_identity_that_is_new_here_gets_a_mail(page: Page, site: Site) -> None:
-    leave(page)
-    page.get_by_role("radio", name="I have no account").check()
-    page.get_by_label("E-mail address").fill("jane@example.com")
-    page.get_by_role("button", name="Continue with this address").click()
-    expect(page.get_by_role("heading", name="Check your mailbox")).to_be_focused()
-    expect(page.get_by_text("We sent a link to jane@example.com.")).to_be_visible()
-
-
-def test_a_refused_sign_in_is_said(page: Page, provider: FakeProvider) -> None:
-    provider.claims["aud"] = "somebody else"
-    leave(page)
-    expect(page.get_by_role("status")).to_contain_text(
-        "The other service did not complete the sign-in."
-    )
-    expect(page.get_by_role("button", name=BUTTON)).to_be_visible()
-
-
-def test_a_provider_that_was_switched_off_meanwhile_is_said(
-    page: Page, site: Site, complaints: Complaints
-) -> None:
-    page.goto("/login")
-    expect(page.get_by_role("button", name=BUTTON)).to_be_visible()
-    site.flask("external-auth", "disable", "local")
-    page.get_by_role("button", name=BUTTON).click()
-    expect(page.get_by_role("alert")).to_have_text("This provider is switched off.")
-    complaints.take_refusal(403)
-
-
-def test_an_account_is_connected_and_disconnected(
-    page: Page, site: Site, complaints: Complaints
-) -> None:
-    open_as(page, site.ada, "/settings/connections")
-    page.get_by_role("button", name="Connect Local login").click()
-    expect(page.get_by_text("The account is connected.")).to_be_visible()
-    assert page.url.endswith("/settings/connections")
+    page.goto("/settings/connections?lang=en")
     page.get_by_role("button", name="Disconnect: Local login").click()
     page.get_by_role("dialog").get_by_role("button", name="Disconnect").click()
     expect(page.locator(".toast")).to_contain_text("Local login is disconnected.")
     expect(page.get_by_text("No connections")).to_be_visible()
 
 
-def test_the_last_way_to_sign_in_is_explained_at_its_button(
-    page: Page, site: Site, complaints: Complaints
+def test_what_comes_of_it_is_said(
+    page: Page, site: Site, provider: FakeProvider, complaints: Complaints
 ) -> None:
-    site.flask("external-auth", "update", "local", "--auto-provision")
     leave(page)
-    page.wait_for_url("**/settings/profile?here")
-    page.goto("/settings/connections")
-    disconnect = page.get_by_role("button", name="Disconnect: Local login")
-    disconnect.click()
-    page.get_by_role("dialog").get_by_role("button", name="Disconnect").click()
-    expect(page.get_by_role("alert")).to_contain_text("last way")
-    expect(disconnect).to_be_enabled()
-    complaints.take_refusal(409)
+    page.get_by_role("radio", name="I have no account").check()
+    page.get_by_label("E-mail address").fill("jane@example.com")
+    page.get_by_role("button", name="Continue with this address").click()
+    expect(page.get_by_role("heading", name="Check your mailbox")).to_be_focused()
+    expect(page.get_by_text("We sent a link to jane@example.com.")).to_be_visible()
+    provider.claims["aud"] = "somebody else"
+    leave(page)
+    expect(page.get_by_role("status")).to_contain_text(
+        "The other service did not complete the sign-in."
+    )
+    expect(page.get_by_role("button", name=BUTTON)).to_be_visible()
+    site.flask("external-auth", "disable", "local")
+    page.get_by_role("button", name=BUTTON).click()
+    expect(page.get_by_role("alert")).to_have_text("This provider is switched off.")
+    complaints.take_refusal(403)
 
 
 def delete_account(page: Page) -> None:
@@ -152,43 +121,44 @@ def delete_account(page: Page) -> None:
     dialog.get_by_role("button", name="Delete account").click()
 
 
-@pytest.fixture
-def jane(page: Page, site: Site) -> Page:
-    """The page of an account whose only way in is the provider, signed in an hour ago."""
+def test_an_account_whose_only_way_in_is_the_provider_lives_and_ends(
+    page: Page, site: Site, provider: FakeProvider, complaints: Complaints
+) -> None:
     site.flask("external-auth", "update", "local", "--auto-provision")
     leave(page)
     page.wait_for_url("**/settings/profile?here")
+    expect(page.locator("#me")).to_contain_text("jane")
+    # That it is the last way is explained at the button.
+    page.goto("/settings/connections")
+    disconnect = page.get_by_role("button", name="Disconnect: Local login")
+    disconnect.click()
+    page.get_by_role("dialog").get_by_role("button", name="Disconnect").click()
+    expect(page.get_by_role("alert")).to_contain_text("last way")
+    expect(disconnect).to_be_enabled()
+    complaints.take_refusal(409)
+    # Where somebody else signs in, nothing is confirmed.
     page.goto("/settings/data")
     expect(page.get_by_role("button", name="Delete account")).to_be_visible()
     let_time_pass(site)
-    return page
-
-
-def test_the_provider_confirms_an_account_that_has_no_other_way(
-    jane: Page, provider: FakeProvider, complaints: Complaints
-) -> None:
-    delete_account(jane)
-    dialog = jane.get_by_role("dialog", name="Confirm that it is you")
+    delete_account(page)
+    provider.claims |= {"auth_time": int(time.time()), "sub": "somebody else"}
+    page.get_by_role("button", name="Confirm with Local login").click()
+    expect(page.get_by_role("status")).to_contain_text("Another account was signed in")
+    complaints.take_refusal(412)
+    assert told(page, "/auth/confirmation")["is_fresh"] is False
+    # But by the owner.
+    del provider.claims["sub"]
+    is_drawn(page)
+    delete_account(page)
+    dialog = page.get_by_role("dialog", name="Confirm that it is you")
     expect(dialog).to_contain_text("To delete your account")
     complaints.take_refusal(412)
     button = dialog.get_by_role("button", name="Confirm with Local login")
     expect(button).to_be_focused()
-    provider.claims["auth_time"] = int(time.time())
     button.press("Enter")
-    expect(jane.get_by_role("status")).to_have_text(
+    expect(page.get_by_role("status")).to_have_text(
         "It is confirmed that it is you. Please do it once more."
     )
-    assert jane.url.endswith("/settings/data")
-    delete_account(jane)
-    jane.wait_for_url("**/login?deleted=1")
-
-
-def test_a_provider_where_somebody_else_signed_in_confirms_nothing(
-    jane: Page, provider: FakeProvider, complaints: Complaints
-) -> None:
-    delete_account(jane)
-    provider.claims |= {"auth_time": int(time.time()), "sub": "somebody else"}
-    jane.get_by_role("button", name="Confirm with Local login").click()
-    expect(jane.get_by_role("status")).to_contain_text("Another account was signed in")
-    complaints.take_refusal(412)
-    assert told(jane, "/auth/confirmation")["is_fresh"] is False
+    assert page.url.endswith("/settings/data")
+    delete_account(page)
+    page.wait_for_url("**/login?deleted=1")

@@ -1,25 +1,28 @@
-"""Journeys in the other languages of the pages, on a middling screen: light here, dark there."""
+"""A journey in the other languages of the pages, on a middling screen: light here, dark there."""
 
+import functools
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from playwright.sync_api import Browser, Page, expect
 
 import app.pages
+from app.users.models import User
 from tests.support.browser import Complaints, needs_chromium
-from tests.support.factories import PASSWORD
+from tests.support.factories import PASSWORD, KnownUser
 from tests.support.fake_provider import FakeProvider
 from tests.support.leaks import watch
 from tests.support.pages import (
     Site,
+    add_local_provider,
+    ask,
     fill,
     give_totp,
     is_drawn,
-    open_as,
     opened,
     send,
     told,
@@ -64,21 +67,18 @@ def texts(language: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def how(language: str) -> dict[str, Any]:
-    """Describe a browser that asks for the language."""
-    size = {"width": 768, "height": 900}
-    return {"locale": language, "color_scheme": THEMES[language], "viewport": size}
-
-
-@pytest.fixture
 def abroad(
     chromium: Browser,
-    site: Site,
+    untouched: Site,
     complaints: Complaints,
-    how: dict[str, Any],
+    language: str,
     loopback: FakeProvider,
 ) -> Iterator[Page]:
-    with opened(chromium, site.origin, complaints, loopback.issuer, **how) as page:
+    """A browser that asks for the language, in front of a service that nobody has set up."""
+    how = {"locale": language, "color_scheme": THEMES[language]}
+    size = {"width": 768, "height": 900}
+    asked = (untouched.origin, complaints, loopback.issuer)
+    with opened(chromium, *asked, viewport=size, **how) as page:
         yield page
 
 
@@ -93,10 +93,15 @@ def is_at(page: Page, language: str, heading: str) -> None:
 
 def in_english(page: Page, language: str) -> list[str]:
     """Return what a page shows of the English catalogue and not of its own."""
+    english = foreign_texts(language)
+    return [text for text in page.evaluate(SHOWN) if english.fullmatch(text)]
+
+
+@functools.cache
+def foreign_texts(language: str) -> re.Pattern[str]:
     own = set(catalogue(language).values())
     words = [re.escape(text) for text in catalogue("en").values() if text not in own]
-    filled = "|".join(re.sub(r"\\\{\w+\\\}", ".+", text) for text in words)
-    return [text for text in page.evaluate(SHOWN) if re.fullmatch(filled, text)]
+    return re.compile("|".join(re.sub(r"\\\{\w+\\\}", ".+", text) for text in words))
 
 
 def leave(page: Page) -> None:
@@ -106,124 +111,105 @@ def leave(page: Page) -> None:
     page.wait_for_url("**/login?signed_out=1")
 
 
-def test_an_account_is_made_activated_and_its_password_reset(
-    abroad: Page, site: Site, complaints: Complaints, language: str, texts: dict[str, str]
-) -> None:
-    site.configure(auth_register_activation_enabled="true")
-    abroad.goto("/register")
-    is_at(abroad, language, texts["register.title"])
-    fill(abroad, username="bob", email="bob@example.com", password=PASSWORD)
-    send(abroad)
-    is_at(abroad, language, texts["pending.title"])
-    complaints.take_refusal(403)
-    abroad.goto(site.mailed())
-    abroad.wait_for_url("**/login?contact_verification=register-activated")
-    fill(abroad, identifier="bob", password=PASSWORD)
-    send(abroad)
-    abroad.wait_for_url("**/settings/profile")
-    is_at(abroad, language, texts["profile.title"])
-    leave(abroad)
-    abroad.goto("/reset-password")
-    is_at(abroad, language, texts["reset.title"])
-    fill(abroad, email="bob@example.com")
-    send(abroad)
-    abroad.goto(site.mailed())
-    watch.note(NEW)
-    fill(abroad, new_password=NEW)
-    send(abroad)
-    abroad.wait_for_url("**/login?reset=1")
-    fill(abroad, identifier="bob", password=NEW)
-    send(abroad)
-    abroad.wait_for_url("**/settings/profile")
-
-
-def test_the_service_is_set_up(
-    chromium: Browser,
+def test_a_life_with_the_service(
+    abroad: Page,
     untouched: Site,
     complaints: Complaints,
-    how: dict[str, Any],
+    loopback: FakeProvider,
     language: str,
     texts: dict[str, str],
 ) -> None:
-    with opened(chromium, untouched.origin, complaints, **how) as page:
-        page.goto("/setup")
-        is_at(page, language, texts["setup.heading"].replace("{site}", "Gatehouse"))
-        fill(page, username="root", email="root@example.com", password=PASSWORD)
-        send(page)
-        is_at(page, language, texts["first.title"])
+    page, site = abroad, untouched
 
+    def at(key: str) -> None:
+        is_at(page, language, texts[key].replace("{site}", "Gatehouse"))
 
-def test_a_second_factor_and_a_forced_change_are_asked_for(
-    abroad: Page, site: Site, complaints: Complaints, language: str, texts: dict[str, str]
-) -> None:
-    abroad.goto("/login")
-    app, _ = give_totp(abroad, site.ada, site.rt)
-    site.change(site.ada, must_change_password=True)
-    abroad.goto("/login")
-    is_at(abroad, language, texts["login.heading"].replace("{site}", "Gatehouse"))
-    fill(abroad, identifier="ada", password=site.ada.password)
-    send(abroad)
-    is_at(abroad, language, texts["mfa.title"])
-    fill(abroad, code=app.wrong_code())
-    send(abroad)
-    expect(abroad.get_by_text(texts["error.auth.mfa_code_invalid"])).to_be_visible()
+    # Somebody sets the service up.
+    page.goto("/setup")
+    at("setup.heading")
+    fill(page, username="root", email="root@example.com", password=PASSWORD)
+    send(page)
+    at("first.title")
+    ask(page, "/auth/logout")
+    # Somebody else makes an account, which is activated by a mail.
+    site.configure(auth_register_activation_enabled="true", public_site_url=[site.origin])
+    page.goto("/register")
+    at("register.title")
+    fill(page, username="bob", email="bob@example.com", password=PASSWORD)
+    send(page)
+    at("pending.title")
+    complaints.take_refusal(403)
+    page.goto(site.mailed())
+    page.wait_for_url("**/login?contact_verification=register-activated")
+    at("login.heading")
+    # Signing in needs a second factor, and then another password.
+    with site.rt.reading() as connection:
+        id = connection.execute(sa.select(User.id).where(User.username == "bob")).scalar_one()
+    bob = KnownUser(id, "bob", "bob@example.com", PASSWORD)
+    app, _ = give_totp(page, bob, site.rt)
+    site.change(bob, must_change_password=True)
+    fill(page, identifier="bob", password=PASSWORD)
+    send(page)
+    at("mfa.title")
+    fill(page, code=app.wrong_code())
+    send(page)
+    expect(page.get_by_text(texts["error.auth.mfa_code_invalid"])).to_be_visible()
     complaints.take_refusal(401)
-    fill(abroad, code=app.code(1))
-    send(abroad)
-    abroad.wait_for_url("**/force-password-change*")
-    is_at(abroad, language, texts["force_change.title"])
+    fill(page, code=app.code(1))
+    send(page)
+    page.wait_for_url("**/force-password-change*")
+    at("force_change.title")
     watch.note(NEW)
-    fill(abroad, current_password=site.ada.password, new_password=NEW)
-    send(abroad)
-    abroad.wait_for_url("**/settings/profile")
-    leave(abroad)
-
-
-def test_an_invitation_is_accepted(
-    abroad: Page, site: Site, language: str, texts: dict[str, str]
-) -> None:
-    site.flask("invitations", "create", "bob@example.com")
-    abroad.goto(site.mailed())
-    is_at(abroad, language, texts["invite.heading"].replace("{site}", "Gatehouse"))
-    fill(abroad, username="bob", password=PASSWORD)
-    send(abroad)
-    abroad.wait_for_url("**/settings/profile")
-    expect(abroad.locator("#me")).to_contain_text("bob")
-    is_at(abroad, language, texts["profile.title"])
-
-
-def test_an_address_is_changed(
-    abroad: Page, site: Site, language: str, texts: dict[str, str]
-) -> None:
-    open_as(abroad, site.ada, "/settings/security")
-    address = abroad.locator("#address")
+    fill(page, current_password=PASSWORD, new_password=NEW)
+    send(page)
+    page.wait_for_url("**/settings/profile")
+    at("profile.title")
+    # The address is changed.
+    page.goto("/settings/security")
+    address = page.locator("#address")
     address.get_by_role("button", name=texts["email.change"], exact=True).click()
-    is_at(abroad, language, texts["security.title"])
-    fill(abroad, new_email="ada@new.example")
-    send_new = address.get_by_role("button", name=texts["email.submit"])
-    send_new.click()
-    sent = texts["email.sent"].replace("{email}", "ada@new.example")
-    expect(abroad.locator(".toast")).to_contain_text(sent)
-    assert in_english(abroad, language) == []
-    abroad.goto(site.mailed())
-    abroad.wait_for_url("**/settings/security?*")
-    changed = texts["outcome.email-changed"].replace("{email}", "ada@new.example")
-    expect(abroad.get_by_role("status").filter(has_text=changed)).to_be_visible()
-    is_at(abroad, language, texts["security.title"])
-    assert told(abroad, "/auth/me")["email"] == "ada@new.example"
-
-
-def test_a_provider_signs_in_and_connects(
-    abroad: Page, site: Site, provider: FakeProvider, language: str, texts: dict[str, str]
-) -> None:
-    abroad.goto("/login")
-    button = abroad.get_by_role("button", name=texts["login.with"].replace("{name}", "Local login"))
+    at("security.title")
+    fill(page, new_email="bob@new.example")
+    address.get_by_role("button", name=texts["email.submit"]).click()
+    sent = texts["email.sent"].replace("{email}", "bob@new.example")
+    expect(page.locator(".toast")).to_contain_text(sent)
+    assert in_english(page, language) == []
+    page.goto(site.mailed())
+    page.wait_for_url("**/settings/security?*")
+    changed = texts["outcome.email-changed"].replace("{email}", "bob@new.example")
+    expect(page.get_by_role("status").filter(has_text=changed)).to_be_visible()
+    at("security.title")
+    assert told(page, "/auth/me")["email"] == "bob@new.example"
+    leave(page)
+    # The password is forgotten.
+    page.goto("/reset-password")
+    at("reset.title")
+    fill(page, email="bob@new.example")
+    send(page)
+    page.goto(site.mailed())
+    watch.note("a third password")
+    fill(page, new_password="a third password")
+    send(page)
+    page.wait_for_url("**/login?reset=1")
+    # A provider signs in and connects.
+    add_local_provider(site, loopback)
+    page.goto("/login")
+    button = page.get_by_role("button", name=texts["login.with"].replace("{name}", "Local login"))
     expect(button).to_be_visible()
-    is_at(abroad, language, texts["login.heading"].replace("{site}", "Gatehouse"))
+    at("login.heading")
     button.click()
-    is_at(abroad, language, texts["unknown.title"])
-    fill(abroad, identifier="ada", password=site.ada.password)
-    send(abroad)
-    abroad.wait_for_url("**/settings/profile")
-    expect(abroad.locator("#me")).to_contain_text("ada")
-    is_at(abroad, language, texts["profile.title"])
+    at("unknown.title")
+    fill(page, identifier="root", password=PASSWORD)
+    send(page)
+    page.wait_for_url("**/settings/profile")
+    expect(page.locator("#me")).to_contain_text("root")
+    ask(page, "/auth/logout")
+    # An invitation is accepted.
+    site.flask("invitations", "create", "eve@example.com")
+    page.goto(site.mailed())
+    at("invite.heading")
+    fill(page, username="eve", password=PASSWORD)
+    send(page)
+    page.wait_for_url("**/settings/profile")
+    expect(page.locator("#me")).to_contain_text("eve")
+    at("profile.title")

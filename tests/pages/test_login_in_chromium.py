@@ -3,7 +3,6 @@
 import re
 from urllib.parse import urlencode, urlsplit
 
-import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.support.browser import Complaints, needs_chromium
@@ -21,10 +20,17 @@ def test_who_opens_the_site_is_led_to_the_sign_in_and_back(page: Page, site: Sit
     expect(page).to_have_title(re.compile("^Profile . Gatehouse$"))
 
 
-def test_a_wrong_password_is_said_and_nothing_typed_is_lost(
+def test_what_is_wrong_is_said_and_nothing_typed_is_lost(
     page: Page, site: Site, complaints: Complaints
 ) -> None:
     page.goto("/login")
+    # Empty fields are named without asking the service.
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    name = page.get_by_label("Username or e-mail")
+    expect(name).to_be_focused()
+    expect(name).to_have_accessible_description("Enter your username or e-mail address.")
+    name.fill("a")
+    expect(name).not_to_have_attribute("aria-invalid", "true")
     sign_in(page, site.ada, "a wrong password")
     problem = page.get_by_role("alert")
     expect(problem).to_have_text("Name or password is wrong.")
@@ -42,22 +48,12 @@ def test_a_form_sent_before_the_texts_are_there_is_sent_then(page: Page, site: S
     page.route("**/*.json", lambda route: held.append(route), times=1)
     page.goto("/login", wait_until="domcontentloaded")
     sign_in(page, site.ada)
-    page.wait_for_timeout(200)
     assert urlsplit(page.url).path == "/login"
     held[0].continue_()
     is_signed_in(page, site.ada)
 
 
-def test_empty_fields_are_named_without_asking_the_service(page: Page, site: Site) -> None:
-    page.goto("/login")
-    page.get_by_role("button", name="Sign in", exact=True).click()
-    name = page.get_by_label("Username or e-mail")
-    expect(name).to_be_focused()
-    expect(name).to_have_accessible_description("Enter your username or e-mail address.")
-    name.fill("a")
-    expect(name).not_to_have_attribute("aria-invalid", "true")
-
-
+HOME = "/settings/profile"
 # What an attacker may put into a link to the sign-in page.
 ELSEWHERE = [
     "https://evil.example/",
@@ -73,17 +69,42 @@ ELSEWHERE = [
 ]
 
 
-@pytest.mark.parametrize("path", ELSEWHERE)
-def test_a_sign_in_never_leads_elsewhere(page: Page, site: Site, path: str) -> None:
-    page.goto(f"/login?{urlencode({'return_path': path})}")
+def test_a_sign_in_leads_where_it_was_asked_to_but_never_elsewhere(page: Page, site: Site) -> None:
+    page.goto(f"/login?{urlencode({'return_path': ELSEWHERE[0]})}")
+    where = """async (query) => {
+        window.history.replaceState(null, "", `/login?${query}`);
+        return (await window.module("return_path")).afterSignIn();
+    }"""
+    for path in ELSEWHERE:
+        assert page.evaluate(where, urlencode({"return_path": path})) == HOME, path
+    page.evaluate(where, urlencode({"return_path": ELSEWHERE[1]}))
     sign_in(page, site.ada)
     is_signed_in(page, site.ada)
-
-
-def test_a_sign_in_leads_where_it_was_asked_to(page: Page, site: Site) -> None:
+    page.context.clear_cookies()
     page.goto("/login?return_path=%2Fsettings%2Fprofile%3Fa%3Db%23c")
     sign_in(page, site.ada)
     page.wait_for_url("**/settings/profile?a=b#c")
+
+
+def test_the_keyboard_alone_signs_in(page: Page, site: Site) -> None:
+    page.goto("/login")
+    is_ready(page)
+    names = []
+    for _ in range(8):
+        page.keyboard.press("Tab")
+        focused = page.locator(":focus")
+        names.append(focused.get_attribute("id") or focused.inner_text() or "reveal")
+        if names[-1] == "identifier":
+            page.keyboard.type(site.ada.username)
+        if names[-1] == "password":
+            page.keyboard.type(site.ada.password)
+        assert focused.evaluate("node => getComputedStyle(node).outlineStyle") == "solid"
+    assert names == [
+        "Skip to the content", "Gatehouse", "identifier", "password", "reveal", "Forgot password?",
+        "Sign in", "passkey",
+    ]  # fmt: skip
+    page.locator("#password").press("Enter")
+    is_signed_in(page, site.ada)
 
 
 def test_who_is_signed_in_already_is_not_sent_on(page: Page, site: Site) -> None:

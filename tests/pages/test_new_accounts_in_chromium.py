@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from app.core.access import COMMAND_LINE
@@ -10,7 +9,7 @@ from app.invitations import service as invitations
 from tests.support.browser import Complaints, needs_chromium
 from tests.support.factories import PASSWORD, KnownUser
 from tests.support.leaks import watch
-from tests.support.pages import Site, answered, fill, is_signed_in, send, sign_in
+from tests.support.pages import Site, answered, fill, is_signed_in, send, sign_in, sign_in_by_api
 
 pytestmark = needs_chromium
 
@@ -69,26 +68,26 @@ def test_what_does_not_fit_is_said_at_its_field_without_asking_the_service(
     expect(page.get_by_text("The password is too long")).to_be_visible()
 
 
-@pytest.mark.parametrize(
-    ("others", "field", "said"),
-    [
-        ({"username": "ADA"}, "Username", "This name is taken."),
-        ({"email": "Ada@example.com"}, "E-mail address", "There is an account with this address."),
-        ({"email": "bob@blocked.example"}, "E-mail address", "This address cannot be used here."),
-        ({"password": "password1"}, "Password", "This password is easy to guess"),
-    ],
-)
+REFUSED = [
+    ({"username": "ADA"}, "Username", "This name is taken."),
+    ({"email": "Ada@example.com"}, "E-mail address", "There is an account with this address."),
+    ({"email": "bob@blocked.example"}, "E-mail address", "This address cannot be used here."),
+    ({"password": "password1"}, "Password", "This password is easy to guess"),
+]
+
+
 def test_what_the_service_refuses_is_said_at_its_field(
-    page: Page, site: Site, complaints: Complaints, others: dict[str, str], field: str, said: str
+    page: Page, site: Site, complaints: Complaints
 ) -> None:
-    site.configure(
-        auth_local_email_blocklist=["blocked.example"], auth_password_blocklist_enabled=True
-    )
+    blocked = ["blocked.example"]
+    site.configure(auth_local_email_blocklist=blocked, auth_password_blocklist_enabled=True)
     page.goto("/register")
-    register(page, **others)
-    expect(page.get_by_text(said)).to_be_visible()
-    expect(page.get_by_label(field, exact=True)).to_be_focused()
-    expect(page.get_by_label("Username")).to_have_value(others.get("username", "bob"))
+    for others, field, said in REFUSED:
+        register(page, **others)
+        node = page.get_by_label(field, exact=True)
+        expect(node).to_have_accessible_description(re.compile(re.escape(said)))
+        expect(node).to_be_focused()
+        expect(page.get_by_label("Username")).to_have_value(others.get("username", "bob"))
     complaints.texts.clear()
 
 
@@ -112,9 +111,7 @@ def test_registration_that_was_closed_meanwhile_says_so(
 def test_who_is_signed_in_is_told_that_the_new_account_takes_the_place(
     page: Page, site: Site
 ) -> None:
-    page.goto("/login")
-    sign_in(page, site.ada)
-    is_signed_in(page, site.ada)
+    sign_in_by_api(page, site.ada)
     page.goto("/register")
     expect(page.get_by_text("You are signed in as ada.")).to_be_visible()
     register(page)
@@ -157,18 +154,12 @@ def test_an_invitation_that_is_over_says_why(
     page: Page, site: Site, complaints: Complaints
 ) -> None:
     first = invite(site)
-    invite(site)  # replaces the first
-    for path, said in ((first, "was withdrawn"), ("/invite/wrong", "is not valid")):
-        page.goto(path)
+    path = invite(site)  # replaces the first
+    for over, said in ((first, "was withdrawn"), ("/invite/wrong", "is not valid")):
+        page.goto(over)
         expect(page.get_by_role("heading", name=f"This invitation {said}")).to_be_visible()
         expect(page.get_by_text("Ask whoever invited you for a new one.")).to_be_visible()
         complaints.take_refusal(400)
-
-
-def test_an_invitation_that_was_used_leads_to_the_sign_in(
-    page: Page, site: Site, complaints: Complaints
-) -> None:
-    path = invite(site)
     page.goto(path)
     expect(page.get_by_label("Username")).to_be_visible()
     site.post(f"/auth/invitations/{path[8:]}/accept", BOB_INVITED)
@@ -183,7 +174,7 @@ def test_an_invitation_that_was_used_leads_to_the_sign_in(
 def test_without_passwords_an_invitation_says_that_it_has_to_wait(page: Page, site: Site) -> None:
     path = invite(site)
     site.configure(auth_password_login_enabled=False)
-    page.wait_for_timeout(1500)  # for every worker
+    site.follows("data-no-passwords")
     page.goto(path)
     expect(page.get_by_text("Invitations cannot be accepted while")).to_be_visible()
     assert page.locator("form").count() == 0

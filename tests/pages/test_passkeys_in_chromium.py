@@ -8,7 +8,15 @@ from playwright.sync_api import Browser, Error, Page, Route, expect
 
 from app.passkeys import queries
 from tests.support.browser import CHROMIUM, FLAGS, Complaints, needs_chromium
-from tests.support.pages import Site, is_drawn, is_signed_in, make_passkey, opened, sign_in
+from tests.support.pages import (
+    Site,
+    is_drawn,
+    is_signed_in,
+    make_passkey,
+    opened,
+    sign_in,
+    sign_in_by_api,
+)
 from tests.support.smtp import Authority
 from tests.support.tls_front import TlsFront
 from tests.support.virtual_authenticator import VirtualAuthenticator
@@ -35,13 +43,15 @@ delete PublicKeyCredential.prototype.toJSON;
 
 @pytest.fixture
 def device(page: Page, site: Site) -> VirtualAuthenticator:
+    return with_passkey(page, site)
+
+
+def with_passkey(page: Page, site: Site) -> VirtualAuthenticator:
     """A device with a passkey of `ada`, who is signed out and does not touch it."""
     device = VirtualAuthenticator(page)
-    page.goto("/login")
-    sign_in(page, site.ada)
-    is_signed_in(page, site.ada)
+    page.goto("/register")
+    sign_in_by_api(page, site.ada)
     make_passkey(page)
-    is_drawn(page)
     page.context.clear_cookies()
     device.withhold_presence()
     return device
@@ -102,16 +112,14 @@ def test_a_suggestion_signs_in(page: Page, site: Site, device: VirtualAuthentica
 
 
 def test_a_password_can_be_typed_while_passkeys_are_offered(
-    page: Page, site: Site, device: VirtualAuthenticator
+    page: Page, site: Site, device: VirtualAuthenticator, complaints: Complaints
 ) -> None:
+    """And they are offered again after a wrong one."""
     open_page(page)
     sign_in(page, site.ada)
     is_signed_in(page, site.ada)
-
-
-def test_suggestions_go_on_after_a_wrong_password(
-    page: Page, site: Site, device: VirtualAuthenticator, complaints: Complaints
-) -> None:
+    is_drawn(page)
+    page.context.clear_cookies()
     open_page(page)
 
     def refuse(route: Route) -> None:
@@ -125,15 +133,14 @@ def test_suggestions_go_on_after_a_wrong_password(
     is_signed_in(page, site.ada)
 
 
-def test_a_challenge_that_grows_old_is_renewed(
-    page: Page, site: Site, device: VirtualAuthenticator
-) -> None:
-    page.clock.install()
-    open_page(page)
-    touch_later(page, device)
-    with page.expect_response(START):
-        page.clock.fast_forward(241_000)
-    is_signed_in(page, site.ada)
+def test_a_challenge_that_grows_old_is_renewed(own_page: Page, site: Site) -> None:
+    device = with_passkey(own_page, site)
+    own_page.clock.install()
+    open_page(own_page)
+    touch_later(own_page, device)
+    with own_page.expect_response(START):
+        own_page.clock.fast_forward(241_000)
+    is_signed_in(own_page, site.ada)
 
 
 def test_a_passkey_that_is_unknown_here_is_not_accepted(
@@ -170,7 +177,7 @@ def test_at_an_address_without_a_name_there_is_no_button_but_a_link(
 
 def test_while_the_site_has_no_address_no_passkeys_are_offered(page: Page, site: Site) -> None:
     site.configure(public_site_url=[])
-    page.wait_for_timeout(1500)  # for every worker
+    site.follows('data-origin=""')
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto("/login")
@@ -181,9 +188,8 @@ def test_while_the_site_has_no_address_no_passkeys_are_offered(page: Page, site:
 def test_a_browser_without_json_methods_is_helped(page: Page, site: Site) -> None:
     page.add_init_script(WITHOUT_JSON)
     VirtualAuthenticator(page)
-    page.goto("/login")
-    sign_in(page, site.ada)
-    is_signed_in(page, site.ada)
+    page.goto("/register")
+    sign_in_by_api(page, site.ada)
     make_passkey(page)
     with pytest.raises(Error, match="exists"):
         make_passkey(page)

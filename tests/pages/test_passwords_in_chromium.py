@@ -3,7 +3,16 @@
 from playwright.sync_api import Page, expect
 
 from tests.support.browser import Complaints, needs_chromium
-from tests.support.pages import Site, fill, is_signed_in, send, sign_in
+from tests.support.pages import (
+    Site,
+    fill,
+    is_ready,
+    is_signed_in,
+    open_as,
+    send,
+    sign_in,
+    sign_in_by_api,
+)
 
 pytestmark = needs_chromium
 
@@ -53,26 +62,13 @@ def test_a_link_that_was_used_leads_to_a_new_one(
 
 
 def test_nobody_learns_whether_there_is_an_account(page: Page, site: Site) -> None:
-    page.goto("/reset-password")
+    page.goto("/reset-password?token=")
+    expect(page.get_by_text("The link is incomplete.")).to_be_visible()
     fill(page, email="nobody@example.com")
     send(page)
     expect(page.get_by_text("If there is an account with the address nobody@")).to_be_visible()
     page.get_by_role("link", name="Use another address").click()
     expect(page.get_by_label("E-mail address")).to_be_visible()
-
-
-def test_an_incomplete_link_is_said_to_be_so(page: Page, site: Site) -> None:
-    page.goto("/reset-password?token=")
-    expect(page.get_by_text("The link is incomplete.")).to_be_visible()
-    expect(page.get_by_label("E-mail address")).to_be_visible()
-
-
-def test_without_passwords_there_is_none_to_reset(page: Page, site: Site) -> None:
-    site.configure(auth_password_login_enabled=False)
-    page.wait_for_timeout(1500)  # for every worker
-    page.goto("/reset-password?token=a")
-    expect(page.get_by_role("heading", name="No passwords here")).to_be_visible()
-    assert page.locator("form").count() == 0
 
 
 def test_who_has_to_change_the_password_does_that_first(
@@ -99,23 +95,17 @@ def test_who_has_to_change_the_password_does_that_first(
     is_signed_in(page, bob)
 
 
-def test_a_forced_change_can_be_left_by_signing_out(page: Page, site: Site) -> None:
+def test_a_forced_change_can_be_left_or_begins_again_without_a_session(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
     bob = site.add("bob", must_change_password=True)
-    page.goto("/login")
-    sign_in(page, bob)
-    page.wait_for_url("**/force-password-change")
+    sign_in_by_api(page, bob)
     page.goto("/settings/profile")
     page.wait_for_url("**/force-password-change")
     expect(page.get_by_text("Not bob?")).to_be_visible()
     page.get_by_role("button", name="Sign out").click()
     page.wait_for_url("**/login?signed_out=1")
-
-
-def test_a_forced_change_whose_session_is_over_begins_again(
-    page: Page, site: Site, complaints: Complaints
-) -> None:
-    bob = site.add("bob", must_change_password=True)
-    page.goto("/login")
+    is_ready(page)
     sign_in(page, bob)
     page.wait_for_url("**/force-password-change")
     expect(page.get_by_text("Not bob?")).to_be_visible()
@@ -123,17 +113,18 @@ def test_a_forced_change_whose_session_is_over_begins_again(
     fill(page, current_password=bob.password, new_password=NEW)
     send(page)
     page.wait_for_url("**/login")
-    page.wait_for_load_state("networkidle")
+    is_ready(page)
     complaints.texts.clear()  # of the session that is over
 
 
-def test_nobody_is_made_to_change_a_password_where_there_are_none(page: Page, site: Site) -> None:
+def test_where_there_are_no_passwords_none_is_reset_or_changed(page: Page, site: Site) -> None:
     bob = site.add("bob")
-    page.goto("/login")
-    sign_in(page, bob)
-    is_signed_in(page, bob)
+    open_as(page, bob, "/settings/profile")
     site.configure(auth_password_login_enabled=False)
     site.change(bob, must_change_password=True)
-    page.wait_for_timeout(1500)  # until every worker knows
+    site.follows("data-no-passwords")
     page.goto("/settings/profile")
     expect(page.locator("#me")).to_contain_text("bob")
+    page.goto("/reset-password?token=a")
+    expect(page.get_by_role("heading", name="No passwords here")).to_be_visible()
+    assert page.locator("form").count() == 0

@@ -37,7 +37,14 @@ def choose(page: Page, picture: Path) -> None:
     page.get_by_role("dialog").get_by_role("button", name="Use this").click()
 
 
-def test_an_upload_can_be_cancelled(page: Page, site: Site, picture: Path) -> None:
+def is_upright(colours: list[tuple[int, ...]]) -> bool:
+    wanted = zip(colours, (RED, GREEN, BLUE, YELLOW), strict=True)
+    return all(is_near(tuple(one), other, most=24) for one, other in wanted)
+
+
+def test_a_picture_is_sent_unless_it_is_cancelled_or_replaced(
+    page: Page, site: Site, picture: Path, tmp_path: Path
+) -> None:
     open_as(page, site.ada, "/settings/profile")
     held: list[Route] = []
     page.route("**/avatar/upload", lambda route: held.append(route))
@@ -49,32 +56,18 @@ def test_an_upload_can_be_cancelled(page: Page, site: Site, picture: Path) -> No
     profile = told(page, "/auth/me")["profile"]
     assert isinstance(profile, dict)
     assert profile["avatar"]["source"] == "none"
-
-
-def test_an_upload_that_a_later_one_replaced_is_told(page: Page, site: Site, picture: Path) -> None:
-    open_as(page, site.ada, "/settings/profile")
-    profile = told(page, "/auth/me")["profile"]
-    page.wait_for_load_state("networkidle")
+    # One that a later one replaced.
     answered(page, "**/avatar/upload", 200, "success", {"applied": False, "profile": profile})
     choose(page, picture)
     expect(page.get_by_role("alert")).to_contain_text("Another change came first")
     expect(page.locator("#me img")).to_have_count(0)
-
-
-def is_upright(colours: list[tuple[int, ...]]) -> bool:
-    wanted = zip(colours, (RED, GREEN, BLUE, YELLOW), strict=True)
-    return all(is_near(tuple(one), other, most=24) for one, other in wanted)
-
-
-def test_a_turned_photo_is_upright_where_it_is_chosen_and_afterwards(
-    page: Page, site: Site, tmp_path: Path
-) -> None:
+    page.unroute("**/avatar/upload")
+    # One that the camera turned is upright where it is chosen and afterwards.
     exif = Image.Exif()
     exif[ORIENTATION] = TURN_RIGHT
     turned = quarters((400, 600)).rotate(90, expand=True)
     file = tmp_path / "photo.jpg"
     file.write_bytes(encoded(turned, "JPEG", quality=95, exif=exif))
-    open_as(page, site.ada, "/settings/profile")
     page.locator("#picture-file").set_input_files(file)
     view = page.get_by_role("dialog").get_by_role("application")
     expect(view).to_be_focused()

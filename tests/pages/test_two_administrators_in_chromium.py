@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.support.browser import Complaints, needs_chromium
 from tests.support.external import add_provider
-from tests.support.pages import Site, barriers, fill, is_drawn, open_as, opened
+from tests.support.pages import Site, barriers, fill, is_drawn, open_as, opened, sign_in_by_api
 
 pytestmark = needs_chromium
 
@@ -29,19 +29,21 @@ def ada(page: Page) -> Iterator[Page]:
 def bea(chromium: Browser, site: Site) -> Iterator[Page]:
     """The browser of another administrator, who sees no refusals."""
     with opened(chromium, site.origin, Complaints()) as hers:
-        open_as(hers, site.add("bea", role="admin"), "/admin/users/invitations")
+        sign_in_by_api(hers, site.add("bea", role="admin"))
         yield hers
 
 
 def call(page: Page, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
     """Do something as the page of a console does it."""
-    return page.evaluate(
-        """async ([method, path, body]) => {
-            const { call } = await window.module("api");
-            return call(method, path, body ? { body } : {});
-        }""",
-        [method, path, body],
+    cookies = {cookie["name"]: cookie["value"] for cookie in page.context.cookies()}
+    answer = page.context.request.fetch(
+        f"/api/v1{path}",
+        method=method,
+        data=body,
+        headers={"X-CSRF-Token": cookies["service_csrf"]},
     )
+    assert answer.ok, answer.text()
+    return answer.json()["data"]
 
 
 def section(page: Page, name: str) -> Locator:

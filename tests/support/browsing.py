@@ -17,7 +17,7 @@ from tests.support.initial_state import InitialState
 from tests.support.launcher import Service
 from tests.support.pages import Site, opened
 
-__all__ = ["chromium", "complaints", "loopback", "page", "running", "site"]
+__all__ = ["chromium", "complaints", "loopback", "own_page", "page", "running", "site"]
 
 
 @pytest.fixture(scope="session")  # Playwright runs once at a time
@@ -33,7 +33,8 @@ def running(
     """The service that bin/serve runs, without limits of requests; passwords cost it little."""
     folder = tmp_path_factory.mktemp("pages")
     service = Service(folder / "instance")
-    quick = {"RATE_LIMITS": "off", "ARGON2": "8/1/1", "RESPONSE_FLOOR_MS": "0"}
+    # With a single worker, a change of settings that has been seen once is seen from then on.
+    quick = {"WORKERS": "1", "RATE_LIMITS": "off", "ARGON2": "8/1/1", "RESPONSE_FLOOR_MS": "0"}
     service.start(ALLOW_LOOPBACK_HTTP="1", TRUSTED_PROXIES="127.0.0.1", **quick)
     rt = service.observer(folder / "observer")
     yield service, InitialState(rt), rt
@@ -58,6 +59,13 @@ def complaints() -> Complaints:
 def page(chromium: Browser, site: Site, complaints: Complaints) -> Iterator[Page]:
     """A page of a new browser profile; the test fails when it complains or speaks to others."""
     with opened(chromium, site.origin, complaints) as page:
+        yield page
+
+
+@pytest.fixture
+def own_page(chromium: Browser, site: Site, complaints: Complaints) -> Iterator[Page]:
+    """The same of a profile that has loaded nothing, and whose clock the test may set."""
+    with opened(chromium, site.origin, complaints, locale="en-US") as page:
         yield page
 
 

@@ -112,7 +112,7 @@ class Service:
             "the launcher's announcement",
         )
         assert launcher.poll() is None, self.errors.read_text()
-        eventually(lambda: len(self.workers) == 2, "both workers")
+        eventually(lambda: len(self.workers) == int(settings.get("WORKERS", 2)), "all workers")
         return launcher
 
     @property

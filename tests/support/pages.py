@@ -20,9 +20,10 @@ from tests.support import factories, npm
 from tests.support.authenticator import Authenticator
 from tests.support.browser import Complaints
 from tests.support.factories import KnownUser
+from tests.support.fake_provider import CLIENT_ID, CLIENT_SECRET, FakeProvider
 from tests.support.launcher import Service, eventually
 from tests.support.leaks import watch
-from tests.support.mailbox import Mailbox
+from tests.support.mailbox import Mailbox, text_of
 
 # Collects what the Content Security Policy stops, and gives tests the page's own base modules.
 BEFORE_ALL_SCRIPTS = """
@@ -37,6 +38,8 @@ document.addEventListener("securitypolicyviolation", ({ violatedDirective, block
 
 
 AXE = Path(__file__).parent / "axe"
+# In a mail, the link that somebody has asked for.
+OPENS = re.compile(r"[?&]token=|/invite/")
 SMALL = {"width": 320, "height": 640}
 # The levels A and AA of WCAG 2.2, and what else makes a page hard to use.
 AXE_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -56,8 +59,16 @@ class Site:
         self.configure(public_site_url=[self.origin])
 
     def configure(self, **values: Any) -> None:
-        """Change settings; every worker follows within a second."""
+        """Change settings; the service follows within a second, or when `follows` returns."""
         factories.configure(self.rt, **values)
+
+    def follows(self, words: str, *, is_there: bool = True) -> None:
+        """Wait until the sign-in page has, or has not, what a change of settings was to change."""
+        eventually(lambda: (words in self._sign_in_page()) is is_there, f"{words}: {is_there}")
+
+    def _sign_in_page(self) -> str:
+        with urllib.request.urlopen(f"{self.numeric_origin}/login", timeout=30) as answer:
+            return str(answer.read(), "utf-8")
 
     def add(self, username: str, **columns: Any) -> KnownUser:
         """Add an account."""
@@ -69,8 +80,10 @@ class Site:
             session.execute(sa.update(User).where(User.id == user.id).values(**columns))
 
     def mailed(self) -> str:
-        """Wait for a mail; return the path and query of its link."""
-        [mail] = eventually(self.mailbox.read, "a mail")
+        """Wait for a mail with a link that opens something; return its path and query."""
+        [mail] = eventually(
+            lambda: [mail for mail in self.mailbox.read() if OPENS.search(text_of(mail))], "a mail"
+        )
         watch.note(self.mailbox.token(mail))
         link = urlsplit(self.mailbox.link(mail))
         return f"{link.path}?{link.query}" if link.query else link.path
@@ -82,6 +95,13 @@ class Site:
         request = urllib.request.Request(f"{self.origin}/api/v1{path}", data, headers)
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)["data"]
+
+
+def add_local_provider(site: Site, provider: FakeProvider) -> None:
+    """Let people sign in by `provider`, as `Local login`."""
+    words = ["external-auth", "add", "oidc", "--key", "local", "--name", "Local login"]
+    words += ["--client-id", CLIENT_ID, f"--client-secret={CLIENT_SECRET}"]
+    site.flask(*words, "--issuer-url", provider.issuer)
 
 
 def let_time_pass(site: Site) -> None:
@@ -198,6 +218,14 @@ def open_as(page: Page, user: KnownUser, path: str) -> None:
     sign_in_by_api(page, user)
     page.goto(path)
     expect(page.locator("#me")).to_contain_text(user.username)
+
+
+def demand_confirmation(page: Page, site: Site, seconds: int = 60) -> None:
+    """Have changes confirmed from now on by those who signed in longer ago, as the page's owner."""
+    site.configure(auth_confirmation_max_age_secs=seconds)
+    ways = "/auth/confirmation"
+    eventually(lambda: told(page, ways)["required_for_changes"], "the service's following")
+    let_time_pass(site)
 
 
 def is_drawn(page: Page) -> None:
