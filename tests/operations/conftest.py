@@ -6,6 +6,7 @@ import pytest
 from flask import Flask
 from prometheus_client import REGISTRY
 
+from app.core.runtime import Runtime
 from app.factory import create_app
 from app.operations.service import Dependencies
 from app.web import runtime as web_runtime
@@ -18,22 +19,10 @@ from tests.support.launcher import Service
 ENDS = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_count", "_sum")}
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, InitialState]]:
-    """A service, and how it was at its start."""
-    folder = tmp_path_factory.mktemp("operations")
-    service = Service(folder / "instance")
-    service.start()
-    rt = service.observer(folder / "observer")
-    yield service, InitialState(rt)
-    rt.close()
-    service.close()
-
-
 @pytest.fixture
-def service(running: tuple[Service, InitialState]) -> Service:
+def service(running: tuple[Service, InitialState, Runtime]) -> Service:
     """A service as nobody has used it yet."""
-    service, initial_state = running
+    service, initial_state, _ = running
     initial_state.restore()
     return service
 

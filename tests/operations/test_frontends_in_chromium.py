@@ -144,17 +144,16 @@ def tab(site: Site) -> Page:
     return page
 
 
-def test_whoever_types_a_wrong_password_is_told_so_at_once(site: Site) -> None:
+def test_a_session_goes_on_when_its_access_token_has_expired(site: Site) -> None:
     page = site.tab()
     wrong = {"identifier": "ada", "password": "not this one"}
     assert page.evaluate("signIn", wrong) == "auth.credentials_failed"
     assert "/auth/refresh" not in site.requests
-
-
-def test_a_call_goes_on_when_the_access_token_has_expired(site: Site, tab: Page) -> None:
-    assert tab.evaluate("whoAmI()") == "ada"
+    assert page.evaluate("signIn", wrong | {"password": PASSWORD}) == "done"
+    assert page.evaluate("whoAmI()") == "ada"
+    # A change goes on when the access token has expired.
     site.let_access_expire()
-    assert tab.evaluate("rename", {"display_name": "Ada Lovelace"}) == "done"
+    assert page.evaluate("rename", {"display_name": "Ada Lovelace"}) == "done"
     assert site.requests.count("/auth/refresh") == 1
     assert site.requests.count("/auth/profile") == 2
 
@@ -169,17 +168,13 @@ def test_two_tabs_refresh_once(site: Site, tab: Page) -> None:
     assert site.requests.count("/auth/refresh") == 1
 
 
-def test_who_has_no_session_any_more_is_told_so_once(
+def test_who_has_no_session_any_more_is_told_so_once_and_logs_out(
     site: Site, tab: Page, service: Service
 ) -> None:
     service.flask("users", "revoke-sessions", "ada")
     assert tab.evaluate("whoAmI()") == "auth.token_invalid"
     assert tab.evaluate("refresh()") is False
     assert site.requests.count("/auth/me") == 1
-
-
-def test_logging_out_leaves_no_cookie(site: Site, tab: Page, service: Service) -> None:
-    service.flask("users", "revoke-sessions", "ada")
     assert ACCESS in site.cookies()
     assert tab.evaluate("logOut()") == "done"
     assert site.cookies() == set()
@@ -187,18 +182,14 @@ def test_logging_out_leaves_no_cookie(site: Site, tab: Page, service: Service) -
 
 
 @pytest.mark.parametrize("files", [client], indirect=True, ids=["client"])
-def test_an_administrators_page_manages_an_account(tab: Page) -> None:
+def test_an_administrators_page_manages_accounts(tab: Page) -> None:
+    assert tab.evaluate("administration.exported()") == ["ada", 1]
     bob = tab.evaluate("administration.add", {"username": "bob", "email": "bob@example.com"})
     assert tab.evaluate("administration.find", "bob") == [bob]
     assert tab.evaluate("administration.lock", bob) == "disabled"
     assert tab.evaluate("administration.remove", bob) is None
     assert tab.evaluate("administration.find", "bob") == []
     assert tab.evaluate("administration.remove", bob) == "not_found"
-
-
-@pytest.mark.parametrize("files", [client], indirect=True, ids=["client"])
-def test_a_page_gets_the_data_of_its_account(tab: Page) -> None:
-    assert tab.evaluate("administration.exported()") == ["ada", 1]
 
 
 @pytest.mark.parametrize("files", [module], indirect=True, ids=["module"])

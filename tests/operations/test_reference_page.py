@@ -57,7 +57,7 @@ def log_in(page: Page) -> None:
     execute(login, {"identifier": "admin", "password": ADMIN["password"]}, 200)
 
 
-def test_who_signs_in_on_the_page_may_change_something_there(
+def test_who_signs_in_on_the_page_may_change_something_there_on_any_screen(
     page: Page, complaints: Complaints
 ) -> None:
     log_in(page)
@@ -74,10 +74,6 @@ def test_who_signs_in_on_the_page_may_change_something_there(
     execute(rename, {"display_name": "Mallory"}, 403)
     complaints.take_refusal(403)
     assert page.evaluate("localStorage.length + sessionStorage.length") == 0
-
-
-def test_it_fits_the_screen_in_both_colour_schemes(page: Page) -> None:
-    log_in(page)
     for scheme, width in itertools.product(SCHEMES, (390, 1280)):
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": width, "height": 900})
