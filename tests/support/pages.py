@@ -388,7 +388,7 @@ def faults_of(page: Page) -> list[str]:
 
     Its texts are long ones afterwards. Raises: npm.Missing.
     """
-    found = misfits(page, SMALL["width"]) + barriers_in_both_themes(page)
+    found = misfits(page, SMALL["width"]) + barriers(page) + pale_in_the_dark(page)
     found += misfits(page, 640, zoom=200)
     page.evaluate(f"() => {{ {WITH_LONGER_WORDS} stretchBelow(document.body); }}")
     if not re.search("[åêîøü]", page.locator("h1").inner_text()):
@@ -398,15 +398,15 @@ def faults_of(page: Page) -> list[str]:
     return found
 
 
-def barriers_in_both_themes(page: Page) -> list[str]:
-    """Return what axe finds in the light, and of colours, which alone differ, in the dark.
+def pale_in_the_dark(page: Page) -> list[str]:
+    """Return what cannot be read in the dark theme, in which only colours differ.
 
     Raises: npm.Missing.
     """
-    found = barriers(page)
+    npm.install(AXE)
     page.emulate_media(color_scheme="dark")
     colours = {"type": "rule", "values": ["color-contrast"]}
-    found += [f"dark: {one}" for one in _violations(page, colours)]
+    found = [f"dark: {one}" for one in _violations(page, colours)]
     page.emulate_media(color_scheme="light")
     return found
 
