@@ -12,12 +12,28 @@ import pytest
 from flask import Flask
 
 from app.administration.cli import run
+from app.avatars import render_process
 from app.core import logs
 from app.core.config import Config
 from app.factory import create_app
 from app.web import runtime as web_runtime
 from tests.support import servers
 from tests.support.commands import CommandLine
+
+
+@pytest.fixture(autouse=True)
+def _quick_pictures(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Have `flask doctor` draw its picture without starting a process."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "unhurried" not in request.fixturenames:
+            drawn = b'begun\n{"written": 1}'
+            patch.setattr(render_process, "_output", lambda *_: drawn)
+        yield
+
+
+@pytest.fixture
+def unhurried() -> None:
+    """Examine all as it is in a deployment."""
 
 
 @pytest.fixture

@@ -63,6 +63,7 @@ def test_entries_have_their_actor(boss, admin, rt):
     assert newest["ip_address"] == "127.0.0.1"
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("order", ["asc", "desc"])
 @pytest.mark.parametrize("column", list(SORT_COLUMNS))
 def test_pages_and_batches_have_every_entry_once(boss, add, monkeypatch, column, order):
@@ -75,6 +76,7 @@ def test_pages_and_batches_have_every_entry_once(boss, add, monkeypatch, column,
     assert [int(row["id"]) for row in rows_of(boss.get(f"{EXPORT}?{asked}"))] == seen
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
@@ -238,6 +240,7 @@ def test_an_export_that_is_too_long_is_refused_before_it_begins(boss, rt, add, m
     assert len(audit_rows(rt, "admin_export_audit_log")) == 1
 
 
+@pytest.mark.both_databases
 def test_an_export_asks_for_a_confirmation_if_the_setting_says_so(boss, rt, clock):
     configure(rt, auth_confirmation_max_age_secs=60)
     clock.advance(seconds=61)

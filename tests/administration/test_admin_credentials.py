@@ -298,6 +298,7 @@ def test_the_history_has_what_an_account_did_and_what_was_done_to_it(boss, rt, a
     assert [entry["id"] for entry in second["items"]] == [oldest["id"]]
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_the_picture_of_any_account_is_shown(boss, rt, api, user):
     api.login(user).ok()
     boss.get(path(user, "avatar/512")).fails(404, "not_found")

@@ -50,6 +50,7 @@ def enter(rt, at, *actions, **details):
             session.execute(moving.values(created_at=at))
 
 
+@pytest.mark.both_databases
 # --- overview -----------------------------------------------------------------------------------
 
 
@@ -71,6 +72,7 @@ def test_the_overview_has_all_members(boss, rt, admin):
     assert (event["action"], event["user"]["id"]) == ("user_login", admin.id)
 
 
+@pytest.mark.both_databases
 def test_bounds_are_clamped_and_an_unknown_zone_is_refused(boss):
     shown = boss.get(f"{OVERVIEW}?days=1000&event_limit=0").ok()
     assert (shown["days"], len(shown["daily_reports"])) == (90, 90)
@@ -79,6 +81,7 @@ def test_bounds_are_clamped_and_an_unknown_zone_is_refused(boss):
         boss.get(f"{OVERVIEW}?{query}").fails(400, "bad_request")
 
 
+@pytest.mark.both_databases
 def test_a_sign_in_counts_once_it_is_complete(boss, rt, clock):
     forget_entries(rt)
     now = clock.now()
@@ -110,6 +113,7 @@ def test_a_sign_in_counts_once_it_is_complete(boss, rt, clock):
     assert today() == expected
 
 
+@pytest.mark.both_databases
 def test_days_begin_at_midnight_of_the_zone(boss, rt, clock):
     forget_entries(rt)
     enter(rt, datetime(2026, 3, 1, 23, 30, tzinfo=UTC), Action.USER_PASSKEY_LOGIN)
@@ -143,6 +147,7 @@ def test_hours_are_counted_once_whoever_counts_them(rt, clock):
     assert count(rt, AuditHour) == 0
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("left", [0, 1])
 def test_an_hour_is_counted_although_another_cleanup_deletes_its_entries(rt, monkeypatch, left):
     enter(rt, rt.clock.now() - timedelta(days=2), *[Action.USER_LOGIN] * 3)
@@ -213,6 +218,7 @@ def test_the_doctor_is_not_asked_all_the_time(boss):
     assert boss.get("/admin/doctor").fails(429, "rate_limited").retry_after > 0
 
 
+@pytest.mark.both_databases
 def test_cleaning_up_is_done_and_recorded(boss, rt, admin, clock):
     answer = boss.post("/admin/maintenance/cleanup").ok()
     assert set(answer) == set(service.CLEANUPS)
@@ -242,6 +248,7 @@ def test_keys_are_listed_without_their_values(boss, rt):
     assert '"secret"' not in answer.text
 
 
+@pytest.mark.both_databases
 def test_rotation_asks_for_a_fresh_confirmation(boss, rt, clock, admin):
     other = make_user(rt, role="admin")
     before = boss.get("/admin/keys").ok()["keys"][0]["id"]
@@ -258,6 +265,7 @@ def test_rotation_asks_for_a_fresh_confirmation(boss, rt, clock, admin):
     boss.post("/admin/keys/rotate").fails(412, "precondition_failed")
 
 
+@pytest.mark.both_databases
 def test_rotations_follow_one_another(boss, rt, monkeypatch):
     """The second one begins when the first has encrypted everything anew."""
     running, most = [0], [0]

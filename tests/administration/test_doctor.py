@@ -71,18 +71,11 @@ def stopwatch():
 
 
 @pytest.fixture(autouse=True)
-def quick(request, monkeypatch):
-    """Spare all but one examination what takes long: a full-price hash, a picture."""
+def quick_hashes(request, monkeypatch):
+    """Spare all but one examination hashes at their full price."""
     if "unhurried" not in request.fixturenames:
-        monkeypatch.setattr(
-            factory, "Passwords", lambda _cost, *rest: Passwords(CHEAP_ARGON2, *rest)
-        )
-        monkeypatch.setattr(render_process, "_output", lambda *_: b'begun\n{"written": 1}')
-
-
-@pytest.fixture
-def unhurried():
-    """Examine all as it is in a deployment."""
+        cheap = lambda _cost, *rest: Passwords(CHEAP_ARGON2, *rest)  # noqa: E731
+        monkeypatch.setattr(factory, "Passwords", cheap)
 
 
 @pytest.fixture

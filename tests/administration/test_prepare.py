@@ -15,6 +15,7 @@ from tests.support.factories import at_revision, count
 MIGRATION_LOCK = 4_242_001  # migrations/env.py
 
 
+@pytest.mark.both_databases
 @pytest.mark.usefixtures("without_storage_route")
 def test_what_a_newer_version_migrated_is_left_as_it_is(line, rt):
     """To go back, and for a machine that is not upgraded yet and restarts."""

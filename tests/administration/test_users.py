@@ -176,6 +176,7 @@ def test_list_prints_a_table(line, admin):
     assert row.split()[1:] == ["boss", "boss@example.com", "admin", "active"]
 
 
+@pytest.mark.both_databases
 def test_who_waits_for_activation_is_pending_to_people_alone(line, rt, admin):
     make_user(rt, username="bob", activated=False, verified=False)
     make_user(rt, username="eve", activated=False, status="disabled")
@@ -337,6 +338,7 @@ def test_times_in_the_audit_log_are_those_of_the_wire(line, rt, user):
     }
 
 
+@pytest.mark.both_databases
 def test_quota_is_set(line, user):
     assert line.json("users", "set-quota", user.username, "1048576")["storage_quota"] == 1048576
     assert line("users", "set-quota", user.username, "many").exit_code == 2
@@ -369,6 +371,7 @@ def test_set_password_refuses_a_bad_one(line, rt, user):
     assert column_of(rt, user, "password_hash") == before
 
 
+@pytest.mark.both_databases
 def test_sessions_are_revoked(line, rt, api, user):
     bearer(api, user)
     assert line.json("users", "revoke-sessions", user.username) == {"removed": 1}

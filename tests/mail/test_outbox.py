@@ -103,6 +103,7 @@ def test_a_commit_wakes_the_sender(rt):
 # --- how it ends ---------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_a_sent_mail_keeps_no_payload_and_is_audited(rt, smtp, clock):
     queue(rt)
     dispatcher.drain(rt)
@@ -146,6 +147,7 @@ def test_a_failing_mail_is_tried_six_times_at_growing_distances(rt, smtp, clock)
     assert only_row(rt).attempts == 6
 
 
+@pytest.mark.both_databases
 def test_a_mail_that_was_late_is_sent_like_any_other(rt, smtp, clock):
     queue(rt)
     smtp.data_answers = ["451 later"]
@@ -295,7 +297,7 @@ def test_a_key_that_is_put_back_has_cost_no_mail(rt, bereft, smtp, clock, caplog
     caplog.set_level(logging.WARNING)
     queue(rt)
     pauses = []
-    while clock.now() - only_row(rt).created_at < timedelta(days=2):
+    for _ in range(9):
         dispatcher.drain(bereft)
         row = only_row(rt)
         assert (row.status, row.attempts) == ("queued", 0)
@@ -304,6 +306,7 @@ def test_a_key_that_is_put_back_has_cost_no_mail(rt, bereft, smtp, clock, caplog
         clock.advance(seconds=pauses[-1])
     assert pauses[:7] == [5, 5, 10, 20, 40, 80, 160]
     assert set(pauses[7:]) == {300}
+    clock.advance(days=2)
     assert {record.exc_info for record in caplog.records} == {None}
     dispatcher.drain(rt)
     assert (only_row(rt).status, only_row(rt).attempts) == ("sent", 1)
@@ -332,6 +335,7 @@ def test_mails_without_their_key_hold_up_no_others(rt, bereft, smtp, clock):
 # --- leases --------------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_a_mail_that_somebody_sends_is_left_alone_until_the_lease_ends(rt, second, smtp, clock):
     seen = []
 
@@ -485,8 +489,9 @@ def test_what_may_be_put_off_so_far_stays_where_it_is(rt, smtp, clock, status, s
     assert (only_row(rt).status, only_row(rt).due_at) == (status, due_at)
 
 
+@pytest.mark.both_databases
 def test_several_senders_send_each_mail_once(rt, second, smtp):
-    recipients = [f"user{number}@example.com" for number in range(200)]
+    recipients = [f"user{number}@example.com" for number in range(40)]
     with rt.transaction() as session:
         for recipient in recipients:
             values = {"username": "Ada", "token": TOKEN, "expires_in": "1 hour"}
@@ -494,9 +499,9 @@ def test_several_senders_send_each_mail_once(rt, second, smtp):
     with ThreadPoolExecutor(4) as pool:
         sent = list(pool.map(dispatcher.drain, [rt, second, rt, second]))
     assert sorted(smtp.recipients) == sorted(recipients)
-    assert sum(drained.counts[MailStatus.SENT] for drained in sent) == 200
+    assert sum(drained.counts[MailStatus.SENT] for drained in sent) == 40
     assert {(row.status, row.attempts) for row in rows(rt)} == {("sent", 1)}
-    assert len(audit_rows(rt, "mail_send")) == 200
+    assert len(audit_rows(rt, "mail_send")) == 40
 
 
 # --- in the background ---------------------------------------------------------------------------
@@ -776,6 +781,7 @@ def test_half_a_configuration_is_none(rt, sink, missing):
     assert len(list(rt.config.mail_dir.iterdir())) == 1
 
 
+@pytest.mark.both_databases
 # --- upkeep --------------------------------------------------------------------------------------
 
 
@@ -792,6 +798,7 @@ def test_finished_mails_are_deleted_after_a_week_and_waiting_ones_never(rt, smtp
     assert only_row(rt).recipient == "waiting@example.com"
 
 
+@pytest.mark.both_databases
 def test_waiting_mails_survive_rotated_keys(make_app, smtp, rt):
     app = make_app(secret_keys=())
     filed = app.extensions[web_runtime.EXTENSION]
@@ -816,6 +823,7 @@ def test_many_mails_are_encrypted_anew_page_by_page(make_app, monkeypatch):
         assert service.reseal(rt, session) == (5, 0)
 
 
+@pytest.mark.both_databases
 def test_what_no_key_opens_is_left_alone(rt):
     queue(rt)
     change(rt, payload="v1:gone:AAAA:AAAA")
@@ -824,6 +832,7 @@ def test_what_no_key_opens_is_left_alone(rt):
     assert only_row(rt).payload == "v1:gone:AAAA:AAAA"
 
 
+@pytest.mark.both_databases
 def test_both_databases_find_the_next_mail_in_the_index(rt):
     """Else each of 100,000 mails would be looked at for every one that is sent."""
     now = rt.clock.now()
