@@ -42,8 +42,7 @@ def insist_on_one(answers, *losers):
     return winners[0].data
 
 
-@pytest.mark.parametrize("attempt", range(3))
-def test_of_32_finishes_of_one_login_one_succeeds(rt, signed_in, device, passkey, attempt):
+def test_of_32_finishes_of_one_login_one_succeeds(rt, signed_in, device, passkey):
     started = start_login(signed_in)
     proof = device.get(started["public_key"])
     before = count(rt, LoginSession)
@@ -54,8 +53,7 @@ def test_of_32_finishes_of_one_login_one_succeeds(rt, signed_in, device, passkey
     assert len(audit_rows(rt, "user_passkey_login")) == 1
 
 
-@pytest.mark.parametrize("attempt", range(3))
-def test_of_32_finishes_of_one_registration_one_succeeds(rt, signed_in, attempt):
+def test_of_32_finishes_of_one_registration_one_succeeds(rt, signed_in):
     started = start_registration(signed_in)
     made = [Authenticator().create(started["public_key"]) for _ in range(MANY)]
     twins = [signed_in.twin() for _ in range(MANY)]
@@ -68,8 +66,7 @@ def test_of_32_finishes_of_one_registration_one_succeeds(rt, signed_in, attempt)
     assert len(audit_rows(rt, "user_passkey_register")) == 1
 
 
-@pytest.mark.parametrize("attempt", range(3))
-def test_of_many_logins_with_one_count_one_succeeds(rt, signed_in, attempt):
+def test_of_many_logins_with_one_count_one_succeeds(rt, signed_in):
     """Two copies of a key, used at the same moment."""
     device = Authenticator()
     register(signed_in, device).ok()
