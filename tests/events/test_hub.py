@@ -1,4 +1,4 @@
-"""Who is told what, and whose stream ends: the hub of one process, on both databases.
+"""Who is told what, and whose stream ends: the hub of one process.
 
 Its time passes by `tick`; its events are handed to it as Redis would.
 """
@@ -129,6 +129,7 @@ def test_streams_with_the_same_events_share_the_bytes(rt, hub, watch):
     assert len({id(next(stream)) for stream in opened}) == 1
 
 
+@pytest.mark.both_databases
 def test_a_team_event_reaches_the_members_of_this_moment(rt, hub, watch, user):
     member, stranger = make_user(rt), make_user(rt, role="admin")
     team = teams.create(rt, COMMAND_LINE, "Crew", user.username)
@@ -164,6 +165,7 @@ def test_teams_of_one_batch_are_looked_up_together(rt, hub, watch, user, monkeyp
     assert len(asked) == 2  # the members, and the sessions
 
 
+@pytest.mark.both_databases
 def test_many_streams_share_a_query(rt, hub, watch, monkeypatch):
     opened = [watch(make_user(rt)) for _ in range(12)]
     asked = []
@@ -216,6 +218,7 @@ def expire(rt, user):
     rt.clock.advance(days=7)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("end", [disable, force_change, delete, revoke, expire])
 def test_a_stream_that_may_not_go_on_ends_before_the_next_event(rt, hub, watch, user, end):
     other = make_user(rt)
