@@ -2,6 +2,7 @@
 
 import io
 import random
+import signal
 import struct
 import subprocess
 import zlib
@@ -377,28 +378,53 @@ def many_scans():
     return content[:-2] + content[at:-2] * 5000 + content[-2:]
 
 
-# The first would take gigabytes, the second hours.
-LIMITED = (many_strips, many_segments)
 LIKEWISE = (
     many_chunks,
     many_profiles,
+    many_segments,
     many_colors,
     many_numbers,
     many_numbers_in_avif,
     growing_exif,
     growing_comment,
     empty_runs,
-    many_scans,
 )
+
+
+@pytest.fixture
+def ended(monkeypatch):
+    """The exit codes of the renderers."""
+    codes, run = [], subprocess.run
+
+    def noted(*arguments, **options):
+        done = run(*arguments, **options)
+        codes.append(done.returncode)
+        return done
+
+    monkeypatch.setattr(subprocess, "run", noted)
+    return codes
 
 
 @pytest.mark.parametrize(
-    "made", [*LIMITED, *(pytest.param(made, marks=pytest.mark.soak) for made in LIKEWISE)]
+    ("made", "codes"),
+    [
+        (many_strips, {1}),  # it would take gigabytes
+        (many_scans, {-signal.SIGXCPU, -signal.SIGKILL}),  # it would take minutes
+    ],
 )
-def test_a_file_of_millions_of_pieces_is_given_up(client, made, short_renders):
-    """Each of them would keep Pillow busy from ten seconds to hours, or take gigabytes."""
+def test_a_file_of_millions_of_pieces_meets_a_limit(client, short_renders, ended, made, codes):
     content = made()
     with peak_memory_below(100 * MEBIBYTE):  # the largest files are copied some eight times
+        upload(client, content).fails(400, "file.type_not_allowed")
+    assert set(ended) <= codes
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("made", LIKEWISE)
+def test_other_files_of_millions_of_pieces_are_given_up(client, made, short_renders):
+    """Each of them would keep Pillow busy from ten seconds to hours, or take gigabytes."""
+    content = made()
+    with peak_memory_below(100 * MEBIBYTE):
         upload(client, content).fails(400, "file.type_not_allowed")
 
 

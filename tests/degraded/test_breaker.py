@@ -16,7 +16,7 @@ from app.core.redis import (
 )
 from tests.support.clock import FakeClock
 
-pytestmark = [pytest.mark.both_databases, pytest.mark.own_application]
+pytestmark = pytest.mark.own_application
 
 
 @pytest.fixture

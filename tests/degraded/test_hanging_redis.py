@@ -11,7 +11,7 @@ from tests.support.challenge import give_totp, start_login, verify
 from tests.support.factories import make_user
 from tests.support.live import eventually
 
-pytestmark = [pytest.mark.both_databases, pytest.mark.own_application]
+pytestmark = pytest.mark.own_application
 
 FAIL_FAST_TIMEOUT_SECONDS = 0.25
 

@@ -15,7 +15,7 @@ from tests.support.challenge import give_totp, send_code, start_login, verify
 from tests.support.commands import CommandLine
 from tests.support.factories import audit_rows, configure, count, make_user
 
-pytestmark = [pytest.mark.both_databases, pytest.mark.own_application]
+pytestmark = pytest.mark.own_application
 
 WRONG = "not the password"
 
@@ -31,11 +31,13 @@ def app(make_app, redis):
     return make_app(redis=redis, anonymous_bucket=Bucket(per_second=1, burst=1))
 
 
+@pytest.mark.both_databases
 def fail(api, who, times, **options):
     for _ in range(times):
         api.login(who, WRONG, **options).fails(401, "auth.credentials_failed")
 
 
+@pytest.mark.both_databases
 def test_sessions_live_on(api, user):
     api.login(user).ok()
     api.me().ok()
@@ -152,6 +154,7 @@ def test_a_waiting_login_cannot_be_finished(api, user, method):
     assert answer.fails(503, "internal_server_error").set_cookies == {}
 
 
+@pytest.mark.both_databases
 def test_no_login_code_is_sent(rt, api, user):
     configure(rt, mail_smtp_host="localhost", mail_from_address="files@files.example")
     configure(rt, auth_email_code_login_enabled=True)
@@ -188,6 +191,7 @@ class Loss:
             pool.reset()
 
 
+@pytest.mark.both_databases
 def test_a_login_that_waits_is_finished_once_redis_is_back(make_app, clock):
     app = make_app()
     rt, api = app.extensions["gatehouse"], ApiClient(app)
