@@ -32,15 +32,15 @@ def page(
     """The page of an empty browser; it may neither complain nor speak to anybody else."""
     service.post("/api/v1/auth/setup", **ADMIN)
     with opened(chromium, origin, complaints) as page:
-        page.goto(DOCS)
         yield page
 
 
-def unfolded(page: Page, tag: str, name: str) -> Locator:
-    """Unfold an operation of a tag."""
-    page.locator(f"#operations-tag-{tag} button").click()
+def opened_at(page: Page, tag: str, name: str) -> Locator:
+    """Open an operation at its address, where it is unfolded."""
+    page.goto("about:blank")
+    page.goto(f"{DOCS}#/{tag}/{name}")
     operation = page.locator(f"#operations-{tag}-{name}")
-    operation.locator(".opblock-summary-control").click()
+    expect(operation.locator(".execute")).to_be_visible()
     return operation
 
 
@@ -52,16 +52,12 @@ def execute(operation: Locator, body: dict[str, str], status: int) -> None:
     expect(shown).to_contain_text(str(status))
 
 
-def log_in(page: Page) -> None:
-    login = unfolded(page, "Login", "login")
-    execute(login, {"identifier": "admin", "password": ADMIN["password"]}, 200)
-
-
 def test_who_signs_in_on_the_page_may_change_something_there_on_any_screen(
     page: Page, complaints: Complaints
 ) -> None:
-    log_in(page)
-    rename = unfolded(page, "Profile", "updateProfile")
+    login = opened_at(page, "Login", "login")
+    execute(login, {"identifier": "admin", "password": ADMIN["password"]}, 200)
+    rename = opened_at(page, "Profile", "updateProfile")
     with page.expect_request("**/auth/profile") as sent:
         execute(rename, {"display_name": "Ada Lovelace"}, 200)
     [token] = [one["value"] for one in page.context.cookies() if one["name"] == "service_csrf"]
@@ -80,9 +76,3 @@ def test_who_signs_in_on_the_page_may_change_something_there_on_any_screen(
         ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
         assert (ground == DARK) is (scheme == "dark")
         assert page.evaluate("document.documentElement.scrollWidth") == width
-
-
-def test_an_operation_has_an_address(page: Page) -> None:
-    page.goto("about:blank")
-    page.goto(f"{DOCS}#/Profile/getMe")
-    expect(page.locator("#operations-Profile-getMe .execute")).to_be_visible()

@@ -57,7 +57,7 @@ FETCH = """async ([base, requests, options, headers, body]) => {
 }"""
 FORM = """([action, enctype, fields]) => {
     const form = document.createElement("form");
-    Object.assign(form, {method: "POST", action, enctype});
+    Object.assign(form, {method: "POST", action, enctype, target: "theirs"});
     for (const [name, value] of Object.entries(fields)) {
         const field = document.createElement("input");
         Object.assign(field, {type: "hidden", name, value});
@@ -232,11 +232,14 @@ def test_a_form_of_others_changes_nothing(victim, changes, others, other):
     fields = {"flow_token": "x", "identifier": victim.user.username, "display_name": "Mallory"}
     before = victim.state()
     page = victim.visit(others[other])
+    with page.expect_popup() as opened:
+        page.evaluate("() => { window.open('about:blank', 'theirs'); }")
+    window = opened.value
     for method, path in changes:
         if method != "POST":
             continue  # a form cannot send it
         enctype = "multipart/form-data" if path.endswith("/upload") else "text/plain"
-        with page.expect_navigation(url=victim.site + path) as navigation:
+        with window.expect_navigation(url=victim.site + path) as navigation:
             page.evaluate(FORM, [victim.site + path, enctype, fields])
         answer = navigation.value
         if path == LOGOUT and other == "cross-site":
@@ -245,7 +248,6 @@ def test_a_form_of_others_changes_nothing(victim, changes, others, other):
         elif path not in BODY_FIRST:
             assert answer.json()["code"] in TURNED_AWAY, path
         assert victim.state() == before, path
-        page.goto(others[other])
 
 
 @pytest.mark.parametrize("other", ["cross-site", "same-site"])

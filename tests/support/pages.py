@@ -130,8 +130,8 @@ def opened(
         yield page
         if page.url.startswith("http"):
             assert page.evaluate("window.policyReports") == []
-    assert complaints.texts == []
-    assert hosts - {""} <= {urlsplit(known).netloc for known in (origin, *others)}
+        assert complaints.texts == []
+        assert hosts - {""} <= {urlsplit(known).netloc for known in (origin, *others)}
 
 
 @contextmanager
@@ -159,13 +159,14 @@ _KEPT: dict[tuple[Browser, str], list[BrowserContext]] = {}
 
 
 def _empty(context: BrowserContext, origin: str) -> None:
+    context.set_offline(True)  # or what a test has held back would go on, and bring cookies
     page = context.new_page()
     for other in context.pages:
         if other is not page:
             other.close()
+    context.set_offline(False)
     context.clear_cookies()
     context.clear_permissions()
-    context.set_offline(False)
     stored = {"origin": origin, "storageTypes": "local_storage"}
     context.new_cdp_session(page).send("Storage.clearDataForOrigin", stored)
     page.close()
