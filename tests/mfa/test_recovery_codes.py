@@ -25,6 +25,7 @@ def test_case_hyphens_and_spaces_do_not_matter():
 
 
 def test_short_and_odd_texts_are_no_code():
+    assert recovery_codes.normalised("ABCD-EFGH") == "ABCDEFGH"
     for typed in ("", "-", "ABCD-EFG", "ABCDEFG½", "ÄBCDEFGH2345"):
         assert recovery_codes.normalised(typed) is None, typed
 
