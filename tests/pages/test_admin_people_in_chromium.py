@@ -159,7 +159,7 @@ def test_one_account_is_changed_control_by_control(page: Page, site: Site) -> No
     expect(section(page, "What happened")).to_contain_text("Account changed")
 
 
-def test_what_another_administrator_did_first_is_shown(
+def test_what_was_done_elsewhere_first_is_shown_until_the_account_is_deleted(
     page: Page, site: Site, complaints: Complaints
 ) -> None:
     bob = site.add("bob")
