@@ -203,6 +203,12 @@ def test_name_and_picture_are_shown_at_once(
     name.fill(MARKUP)
     form.get_by_role("button", name="Save").click()
     expect(page.locator("#me")).to_contain_text(MARKUP)
+    name.fill("")
+    name.press("Enter")
+    expect(page.locator("#me")).not_to_contain_text(MARKUP)
+    page.reload()
+    is_drawn(page)
+    expect(name).to_have_value("")
     file = tmp_path / "picture.png"
     file.write_bytes(encoded(quarters((600, 400))))
     picture = section(page, "Picture")

@@ -40,7 +40,7 @@ function namePanel(me, changed) {
     busy: t("saving"),
     fields: { bad_request: "display_name" },
     async submit({ display_name = "" }) {
-      const profile = await orSignIn(call("patch", "/auth/profile", { body: { display_name: display_name.trim() || null } }));
+      const profile = await orSignIn(call("patch", "/auth/profile", { body: { display_name: display_name.trim() } }));
       name.value = profile.display_name ?? "";
       changed(profile);
       toast(t("saved"));
