@@ -16,6 +16,9 @@ from tests.support.factories import at_revision, audit_rows
 from tests.support.live import LiveService
 from tests.support.privileges import bound_by_modes
 
+# They take away or exchange the database that the application has open.
+pytestmark = pytest.mark.own_application
+
 OLDER = "TablesOutdated: The database is at 0005, this version needs "
 
 
