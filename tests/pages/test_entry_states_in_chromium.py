@@ -137,7 +137,7 @@ def test_what_goes_wrong_is_said_and_nothing_typed_is_lost(
     for field, value in values.items():
         expect(page.locator(f"[name={field}]:visible")).to_have_value(value)
     page.context.set_offline(False)
-    complaints.texts.clear()
+    complaints.forgive()
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_what_a_page_has_to_know_is_asked_again(
     expect(page.get_by_label("Username")).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
     assert len(refused) == 1
-    complaints.texts.clear()
+    complaints.forgive()
 
 
 def test_an_account_without_a_sign_in_is_there_nevertheless(
@@ -181,7 +181,7 @@ def test_an_account_without_a_sign_in_is_there_nevertheless(
     send(page)
     page.wait_for_url("**/login?registered=1")
     expect(page.get_by_text("Your account is ready. Sign in.")).to_be_visible()
-    complaints.texts.clear()
+    complaints.forgive()
 
 
 def test_the_keyboard_is_enough(page: Page, site: Site) -> None:

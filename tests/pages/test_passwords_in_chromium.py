@@ -114,7 +114,7 @@ def test_a_forced_change_can_be_left_or_begins_again_without_a_session(
     send(page)
     page.wait_for_url("**/login")
     is_ready(page)
-    complaints.texts.clear()  # of the session that is over
+    complaints.forgive()  # of the session that is over
 
 
 def test_where_there_are_no_passwords_none_is_reset_or_changed(page: Page, site: Site) -> None:

@@ -31,10 +31,17 @@ class Complaints:
 
     def __init__(self) -> None:
         self.texts: list[str] = []
+        self._forgiven: list[str] = []
 
     def note(self, entry: ConsoleMessage) -> None:
-        if entry.type == "error":
+        is_forgiven = any(words in entry.text for words in self._forgiven)
+        if entry.type == "error" and not is_forgiven:
             self.texts.append(entry.text)
+
+    def forgive(self, words: str = "Failed to load resource") -> None:
+        """Drop the lines with these words, also those that are still on their way."""
+        self._forgiven.append(words)
+        self.texts = [text for text in self.texts if words not in text]
 
     def take_refusal(self, status: int) -> None:
         """Take away the one line that Chromium logs for a request refused with `status`."""
