@@ -15,6 +15,7 @@ def boss(app, rt, admin):
     return bearer_of(rt, app, admin)
 
 
+@pytest.mark.both_databases
 def test_each_account_is_changed_or_refused_by_itself(boss, rt, admin):
     one, other = make_user(rt), make_user(rt, role="admin")
     ids = [one.id, one.id, 4711, other.id]
@@ -106,6 +107,7 @@ def test_without_rate_limits_roles_are_not_counted(make_app):
         boss.patch(path, {"role": role}).ok()
 
 
+@pytest.mark.both_databases
 def test_un_verifying_ends_the_sessions_and_keeps_the_activation(boss, rt, api, user):
     api.login(user).ok()
     shown = boss.patch(f"/admin/users/{user.id}", {"email_verified": False}).ok()

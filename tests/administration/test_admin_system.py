@@ -131,6 +131,7 @@ def test_days_begin_at_midnight_of_the_zone(boss, rt, clock):
         service.cleanup(rt)
 
 
+@pytest.mark.both_databases
 def test_hours_are_counted_once_whoever_counts_them(rt, clock):
     began = clock.now()
     for hours in (30, 29, 5, 1, 0):

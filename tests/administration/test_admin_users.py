@@ -42,6 +42,7 @@ def stored(rt, user):
         return users.get(session, user.id)
 
 
+@pytest.mark.both_databases
 def test_pages_have_every_account_once(boss, rt):
     made = [make_user(rt) for _ in range(7)]
     seen, total = [], None
@@ -82,6 +83,7 @@ def test_accounts_made_between_two_pages_repeat_none_and_hide_none(boss, rt):
     assert made < set(seen)
 
 
+@pytest.mark.both_databases
 def test_the_total_counts_what_the_filter_finds(boss, rt, clock):
     waiting = make_user(rt, activated=False)
     off = make_user(rt, status="disabled")
@@ -128,6 +130,7 @@ def test_bounds_are_clamped_and_nonsense_is_refused(boss):
         boss.get(f"{USERS}?{query}").fails(400, "bad_request")
 
 
+@pytest.mark.both_databases
 def test_search_takes_wildcards_literally(boss, rt):
     bob = make_user(rt, username="bob_1", email="bob@example.net")
     make_user(rt, username="bobx1", email="other@example.net")
@@ -201,6 +204,7 @@ def test_a_generated_password_is_shown_once(boss, api):
     assert set(boss.post(USERS, other).ok(201)) == {"user"}
 
 
+@pytest.mark.both_databases
 def test_administrators_who_demote_each_other_leave_one(app, rt, admin, api):
     rivals = [admin, *(make_user(rt, role="admin") for _ in range(3))]
     clients = [api, *(api.stranger() for _ in rivals[1:])]

@@ -107,6 +107,7 @@ def finds(line, check, level):
     return checks[check]["message"]
 
 
+@pytest.mark.both_databases
 @pytest.mark.usefixtures("unhurried", "healthy")
 def test_healthy_installation_passes_the_strict_examination(line):
     code, checks = examined(line, "--strict")
@@ -329,6 +330,7 @@ def test_mails_that_cannot_become_files_are_a_warning(make_app, stopwatch, tmp_p
     assert f"{folder} cannot be written" in finds(CommandLine(app), "mail", "warn")
 
 
+@pytest.mark.both_databases
 @pytest.mark.usefixtures("healthy")
 def test_clocks_that_disagree_are_a_failure(make_app):
     line = CommandLine(make_app(clock=FakeClock(), argon2=Argon2Cost(), secret_keys=()))

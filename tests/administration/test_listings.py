@@ -90,6 +90,7 @@ def test_audit_table_has_the_address_an_entry_came_from(line, api, user):
     assert oldest[4] == "203.0.113.9"
 
 
+@pytest.mark.both_databases
 def test_audit_log_is_filtered(line, api, user, clock):
     api.login(user).ok()
     clock.advance(days=1)

@@ -73,6 +73,7 @@ def test_rotation_keeps_sessions(line, api, signed_in):
     api.me().ok()
 
 
+@pytest.mark.both_databases
 def test_rotation_encrypts_the_stored_secrets_under_the_new_key(line, rt):
     configure(rt, mail_smtp_password="open sesame")
     old = stored(rt, "mail_smtp_password")
@@ -168,6 +169,7 @@ def test_cleanup_deletes_expired_sessions_only(line, rt, api, user, clock):
     assert line.json("cleanup") == nothing
 
 
+@pytest.mark.both_databases
 def test_cleanup_deletes_old_mails_and_long_expired_links(line, rt, api, user, clock, mailbox):
     configure(rt, auth_password_reset_ttl_secs=3600)
     api.post("/auth/password/reset/request", json={"email": user.email}).ok()
@@ -296,6 +298,7 @@ def test_bootstrap_tells_that_an_administrator_is_missing(line):
     assert line.json("storage", "bootstrap")["setup_state"] == "needs_admin"
 
 
+@pytest.mark.both_databases
 def test_policies_and_groups_are_listed(line):
     [policy] = line.json("storage", "policies")
     assert (policy["connector_id"], policy["is_default"]) == ("local", True)

@@ -188,6 +188,7 @@ def test_who_waits_for_activation_is_pending_to_people_alone(line, rt, admin):
     assert line("users", "enable", "boss").text.endswith("is active")
 
 
+@pytest.mark.both_databases
 def test_list_is_filtered(line, rt, admin):
     make_user(rt, username="Bob", email="b_b@example.net", activated=False)
     make_user(rt, username="eve", status="disabled")
@@ -316,6 +317,7 @@ def test_more_accounts_than_there_can_be_are_a_mistake(line):
     assert line("users", "list", "--limit", "9" * 20).exit_code == 2
 
 
+@pytest.mark.both_databases
 def test_verifying_the_address_activates(line, rt, api, user):
     change_user(rt, user, activated_at=None, email_verified_at=None)
     api.login(user).fails(403, "auth.pending_activation")
@@ -379,6 +381,7 @@ def test_sessions_are_revoked(line, rt, api, user):
     assert column_of(rt, user, "session_version") == 2
 
 
+@pytest.mark.both_databases
 def test_delete_removes_the_account_and_its_sessions(line, rt, api, user):
     me = bearer(api, user)
     assert line.json("users", "delete", "--yes", user.email)["id"] == user.id
@@ -434,6 +437,7 @@ def test_every_change_is_recorded_as_done_by_the_command_line(line, rt, user):
 # --- groups ----------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_group_is_assigned_by_id_or_name(line, rt, user):
     change_user(rt, user, policy_group_id=None)
     for name in ("Default Policy Group", "1"):

@@ -152,6 +152,7 @@ def test_every_field_is_stored(boss):
     assert {name: made[name] for name in kept} == kept
 
 
+@pytest.mark.both_databases
 def test_a_change_is_all_or_nothing_and_one_entry(boss, admin, rt, path):
     wanted = {"display_name": "Git", "icon_url": "/git.svg", "allowed_domains": ["example.org"]}
     boss.patch(path, {**wanted, "scopes": "x" * 3000}).fails(400, "bad_request")
@@ -207,6 +208,7 @@ def test_a_tenant_is_an_option_of_microsoft(boss):
     assert boss.patch(where, {"enabled": True, "options": None}).ok() == changed
 
 
+@pytest.mark.both_databases
 def test_pages_are_ordered_by_name(boss):
     for number in (3, 1, 2):
         boss.post(PROVIDERS, {**GITHUB, "display_name": f"P{number}"}).ok(201)
@@ -232,6 +234,7 @@ def test_the_last_provider_stays_while_nothing_else_is_open(boss, rt, path):
     assert boss.patch(path, {"enabled": True, "display_name": "Git"}).ok()["enabled"] is True
 
 
+@pytest.mark.both_databases
 def test_of_the_last_two_providers_deleted_at_once_one_stays(app, rt, boss, admin, path):
     other = f"{PROVIDERS}/{boss.post(PROVIDERS, GITHUB).ok(201)['id']}"
     configure(rt, auth_password_login_enabled=False, auth_passkey_login_enabled=False)
@@ -247,6 +250,7 @@ def test_of_the_last_two_providers_deleted_at_once_one_stays(app, rt, boss, admi
     assert count(rt, Provider) == 1
 
 
+@pytest.mark.both_databases
 def test_a_provider_deleted_twice_at_once_is_deleted_once(app, rt, admin, path):
     clients = [bearer_of(rt, app, admin) for _ in range(3)]
     answers = run_concurrently([lambda c=c: c.delete(path) for c in clients])
@@ -254,6 +258,7 @@ def test_a_provider_deleted_twice_at_once_is_deleted_once(app, rt, admin, path):
     assert len(audit_rows(rt, "admin_delete_external_auth_provider")) == 1
 
 
+@pytest.mark.both_databases
 def test_a_provider_that_accounts_need_is_deleted_only_by_force(boss, rt, path):
     alone = [make_user(rt, password=None) for _ in range(2)]
     keyed, known = make_user(rt, password=None), make_user(rt)

@@ -65,6 +65,7 @@ def clears(answer, state):
 # --- where it leads ---------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_a_linked_identity_signs_in(rt, api, jane, fake):
     answer = signs_in(sign_in(api, fake, return_path="/files?folder=7"), "/files?folder=7")
     cookies = answer.set_cookies
@@ -185,6 +186,7 @@ def test_a_tampered_state_finds_nothing(api, jane, fake, change):
     signs_in(come_back(api, parameters))
 
 
+@pytest.mark.both_databases
 def test_a_replayed_callback_is_refused(rt, api, jane, fake):
     started = start(api)
     parameters = fake.sign_in(started.url)

@@ -366,6 +366,7 @@ def test_a_secret_is_never_shown_kept_or_logged_in_clear(rt, line, caplog):
     assert SECRET not in told
 
 
+@pytest.mark.both_databases
 def test_a_secret_opens_in_its_own_row_only(rt, run):
     run(*HUB, "--client-secret", SECRET)
     sealed = stored(rt, "hub", "client_secret")
@@ -544,6 +545,7 @@ def test_naming_a_provider(run, refused, command):
 # --- remove --------------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_remove_takes_links_and_waiting_identities_along(rt, run, user):
     run(*OIDC, *ISSUER)
     provider = add_provider(rt, key="other")
@@ -740,6 +742,7 @@ def test_providers_that_have_their_people_in_common(run, notes):
     assert notes("add", "oidc", "--key", "more", "--name", "x", "--client-id", "y", *ISSUER) == []
 
 
+@pytest.mark.both_databases
 def test_links_of_another_issuer_than_now_sign_nobody_in(rt, api, run, line, notes, fake, user):
     run("add", "oidc", "--key", "corp", "--name", "Corp", "--client-id", "id", *ISSUER)
     [provider] = providers.list_all(rt)

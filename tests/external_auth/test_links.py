@@ -54,6 +54,7 @@ def test_a_link_as_its_owner_sees_it(rt, signed_in, user, provider):
     ]
 
 
+@pytest.mark.both_databases
 def test_links_are_listed_by_last_use_with_those_of_disabled_providers(
     rt, signed_in, user, provider, second, clock
 ):
@@ -77,6 +78,7 @@ def test_the_owner_is_told_of_a_link_that_was_removed(rt, signed_in, user, provi
     assert "A sign-in with Corporate was removed." in text_of(mailbox.only())
 
 
+@pytest.mark.both_databases
 def test_a_link_is_removed_and_sessions_go_on(rt, signed_in, user, provider):
     link_id = link(rt, user, provider)
     answer = signed_in.delete(f"{PATH}/{link_id}")
@@ -167,6 +169,7 @@ def test_a_link_whose_issuer_ends_in_a_slash_is_a_way_in(
     signed_in.delete(f"{PATH}/{other}").ok()
 
 
+@pytest.mark.both_databases
 def test_every_issuer_of_a_provider_of_many_is_a_way_in(rt, signed_in, user, second, only_external):
     """Microsoft's alias stands for all tenants."""
     many = add_provider(rt, kind="microsoft", key="ms")

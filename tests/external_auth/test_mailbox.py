@@ -245,6 +245,7 @@ def test_an_identity_cannot_ask_without_end_who_has_an_account(make_app, rt, flo
 # --- following the link --------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_the_link_signs_the_owner_of_the_address_in(rt, app, token, owner, flow):
     other = ApiClient(app)
     answer = signs_in(follow(other, token), "/files")
@@ -258,6 +259,7 @@ def test_the_link_signs_the_owner_of_the_address_in(rt, app, token, owner, flow)
     assert '"linked": true, "auto_provisioned": false' in entry.details
 
 
+@pytest.mark.both_databases
 def test_the_link_makes_an_account_where_there_is_none(rt, api, token, clock):
     signs_in(follow(api, token), "/files")
     me = api.me().ok()

@@ -56,6 +56,7 @@ def submit(client, flow_token, who, password=None, **options):
     return client.post(PATH, body, **options)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("spelled", ["username", "email"])
 def test_the_right_password_links_and_signs_in(rt, api, user, flow, spelled):
     identifier = f"  {getattr(user, spelled).upper()} "

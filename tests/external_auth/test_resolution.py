@@ -65,6 +65,7 @@ def nothing_happened(rt, users):
 # --- the identity is known -------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_b1_a_known_identity_signs_in_and_is_brought_up_to_date(rt, api, user, fake, corp, clock):
     link(rt, user, corp, subject=SUBJECT, email_snapshot="old@example.com")
     later = clock.advance(days=3)
@@ -235,6 +236,7 @@ def test_b3_only_listed_domains_are_taken(
 # --- the account of a verified address -------------------------------------------------------
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("email", [JANE, "Jane@Example.COM"])
 def test_b4_a_verified_address_links_its_account(rt, api, fake, corp, owner, auto_link, email):
     configure(rt, auth_allow_user_registration=False)
@@ -326,6 +328,7 @@ def test_b4_a_subject_has_one_account_per_provider(rt, api, fake, corp, owner, a
 # --- an account of its own -------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_b6_an_account_is_made(rt, api, fake, corp, provisioning, clock):
     configure(rt, default_storage_quota=5000)
     signs_in(sign_in(api, fake, return_path="/files"), "/files")
@@ -472,6 +475,7 @@ def test_an_address_no_account_can_have_is_asked_for_anew(rt, api, fake, corp, p
 # --- what was decided is what is stored ----------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_a_link_ends_with_its_account(rt, api, line, user, fake, corp):
     link(rt, user, corp, subject=SUBJECT)
     line.json("users", "delete", "--yes", user.username)

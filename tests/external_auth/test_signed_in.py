@@ -60,6 +60,7 @@ def victim(app, rt, corp):
 # --- link ------------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_linking_opens_no_session_and_is_told_to_the_owner(
     rt, signed_in, user, fake, corp, mailbox
 ):
@@ -96,6 +97,7 @@ def test_a_second_identity_of_a_provider_is_not_linked(rt, signed_in, user, fake
     assert [row.subject for row in links(rt)] == ["the first"]
 
 
+@pytest.mark.both_databases
 def test_two_accounts_cannot_link_one_identity_at_the_same_moment(rt, signed_in, victim, fake):
     urls = [(browser, start(browser, intent="link").url) for browser in (signed_in, victim)]
     brought = [(browser, fake.sign_in(url)) for browser, url in urls]

@@ -130,6 +130,7 @@ def test_what_is_sealed_under_the_newest_key_is_left_alone(rt, enabled):
     assert sealed(rt) == before
 
 
+@pytest.mark.both_databases
 def test_many_secrets_are_sealed_anew_page_by_page(line, rt, app, clock, enabled, monkeypatch):
     monkeypatch.setattr("app.core.database.bulk.BATCH_ROWS", 2)
     others = [make_user(rt).id for _ in range(4)]

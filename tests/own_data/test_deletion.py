@@ -225,6 +225,7 @@ def test_of_others_nothing_is_lost(known, rt, clock, line, mailbox, app):
     assert [row.entity_name for row in kept] == ["grace"]
 
 
+@pytest.mark.both_databases
 def test_traces_wait_for_the_farewell_mail(signed_in, user, rt, clock, line, mailbox):
     remove(signed_in, user).ok()
     clock.advance(minutes=6)
@@ -257,6 +258,7 @@ def test_what_an_operator_deletes_stays_in_the_audit_log(user, rt, line, clock):
     assert (row.entity_name, json.loads(row.details)) == (user.username, {"email": user.email})
 
 
+@pytest.mark.both_databases
 def test_an_address_that_somebody_else_has_by_now_is_theirs(known, rt, line, mailbox, clock):
     client, user, _ = known
     make_user(rt, username="heir", email="ada-home@example.com")

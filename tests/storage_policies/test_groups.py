@@ -40,6 +40,7 @@ def test_names_have_bounds(line):
         line.refuses("bad_request", "storage", "create-group", name, "--policy", "Local storage")
 
 
+@pytest.mark.both_databases
 def test_a_group_tries_its_policies_in_the_order_given(line, rt):
     first = line.json("storage", "create-policy", "First")
     [second, _] = line.json("storage", "policies")
@@ -74,6 +75,7 @@ def test_a_group_needs_policies_that_exist_each_once(line):
     assert len(line.json("storage", "groups")) == 1
 
 
+@pytest.mark.both_databases
 def test_ambiguous_names_are_refused(line):
     line.json("storage", "create-policy", "Same")
     line.json("storage", "create-policy", "Same")

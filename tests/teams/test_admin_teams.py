@@ -112,6 +112,7 @@ def test_teams_are_found_by_name_id_and_whether_they_are_archived(boss, rt, owne
     boss.get(f"{TEAMS}?archived=perhaps").fails(400, "bad_request")
 
 
+@pytest.mark.both_databases
 def test_a_change_is_all_or_nothing_and_one_entry(boss, admin, rt, path, team):
     wanted = {"name": "Ship", "description": "Sails", "storage_quota": 9}
     boss.patch(path, {**wanted, "policy_group_id": 4711}).fails(404, "not_found")
