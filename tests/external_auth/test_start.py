@@ -138,13 +138,14 @@ def test_nothing_is_kept_that_would_finish_a_sign_in(rt, api, corp):
         ("evil.example", "https://files.example"),
         ("WWW.files.example:8443", "https://www.files.example:8443"),
         ("www.files.example", "https://files.example"),
+        ("[", "https://files.example"),
     ],
 )
 def test_the_browser_comes_back_to_the_site_it_is_at(rt, api, corp, host, origin):
     sites = ["https://files.example", "https://www.files.example:8443"]
     configure(rt, public_site_url=sites)
-    options = {"headers": {"Host": host}, "base_url": f"https://{host}"}
-    answer = api.post(PATH, {}, **options)
+    told = {"HTTP_HOST": host, "wsgi.url_scheme": "https"}
+    answer = api.post(PATH, {}, environ_overrides=told)
     url = answer.ok()["authorization_url"]
     assert f"redirect_uri={origin.replace('://', '%3A%2F%2F').replace(':8443', '%3A8443')}" in url
 

@@ -86,6 +86,7 @@ def test_a_secret_key_may_be_padded(padding):
 
 def test_a_socket_needs_a_path():
     assert complaint(BIND="unix:") == "GATEHOUSE_BIND: must be HOST:PORT or unix:PATH"
+    assert config(BIND="unix:/run/gatehouse.sock").bind == "unix:/run/gatehouse.sock"
 
 
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite:///:memory:"])

@@ -195,6 +195,11 @@ def test_an_unusable_host_does_not_keep_the_administrator_out(rt, app, api):
         start_over(rt)
 
 
+def test_without_a_host_the_servers_own_address_is_learnt(rt, app):
+    assert post(app, "/api/v1/auth/setup", ADMIN, HTTP_HOST="") == (201, "success")
+    assert learnt(rt)[0] == ("http://localhost:80",)
+
+
 def test_an_unusable_origin_leaves_the_requests_own_address(rt, app):
     for host in BAD_AUTHORITIES:
         headers = {"HTTP_HOST": "files.example.com:8080", "HTTP_ORIGIN": f"https://{host}"}
