@@ -39,6 +39,9 @@ from app.users.models import Status
 COMMIT_TIME_TTL_SECONDS = 120
 # The winner may have committed before its commit time reaches Redis.
 COMMIT_TIME_RETRY_SECONDS = 0.05
+# Long enough for the event loop to look at every connection. After a pause of 0 it goes on with who
+# waits to go on, and looks at none.
+FIRST_LOOK_SECONDS = 0.001
 # Requests sent at once arrive with no longer gaps; a client refreshes so rarely, about every 15
 # minutes, that the delay goes unnoticed.
 MAX_ARRIVAL_GAP_SECONDS = 0.025
@@ -172,7 +175,7 @@ def _awaiting_concurrent_requests(rt: Runtime, token_digest: str) -> Iterator[No
     """
     _in_progress[token_digest] += 1
     try:
-        rt.clock.sleep(0)
+        rt.clock.sleep(FIRST_LOOK_SECONDS)
         known = 1
         for _ in range(MAX_WAITS):
             if _in_progress[token_digest] <= known:
