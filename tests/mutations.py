@@ -4,9 +4,9 @@ r"""A check of the suite itself: thirty slips, each made in a copy of the tree, 
     python -m tests.mutations --list
     python -m tests.mutations --check    whether each slip can be made; runs no test
 
-The tests of the area run first, and the whole suite only if they pass. A test that fails without
-the slip as well has noticed nothing: it is left out, and the others run again. A run that has to be
-killed counts as noticed. One of the thirty may go unnoticed.
+The tests of the area run first, and the whole suite only if they pass. A test has noticed a slip if,
+alone, it fails again with it and passes without it; else it is left out, and the others run again.
+A run that has to be killed counts as noticed. One of the thirty may go unnoticed.
 """
 
 import argparse
@@ -183,6 +183,7 @@ def complaint(tree: Path, mutation: Mutation) -> str | None:
 def copied(tree: Path) -> Iterator[Path]:
     """Yield a copy of what git knows of a tree, uncommitted changes included, and remove it."""
     with tempfile.TemporaryDirectory(prefix="slips-", ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o711)  # PostgreSQL does not run as root, and has to get through
         copy = Path(folder) / "tree"
         git(tree, "worktree", "add", "--quiet", "--detach", str(copy), "HEAD")
         try:
@@ -257,7 +258,10 @@ def judged(copy: Path, mutation: Mutation, workers: int) -> str | None:
             if code != 0 and not failed:
                 return f"killed after {RUN_SECONDS} s" if code is None else f"exit code {code}"
             for test in failed:
-                if run_tests(copy, 0, test)[0] != 1:
+                put(path, mutation.made_in(sound))
+                fails_again = any(run_tests(copy, 0, test)[0] == 1 for _ in range(RACES))
+                put(path, sound)
+                if fails_again and run_tests(copy, 0, test)[0] == 0:
                     return test + remark
             left_out += failed
     return None
