@@ -4,8 +4,9 @@ r"""A check of the suite itself: thirty slips, each made in a copy of the tree, 
     python -m tests.mutations --list
     python -m tests.mutations --check    whether each slip can be made; runs no test
 
-The tests of the area run first, and the whole suite only if they pass. A test has noticed a slip if,
-alone, it fails again with it and passes without it; else it is left out, and the others run again.
+The tests of the area run first, and the whole suite only if they pass. A test has noticed a slip
+if, alone, it fails again with it and passes without it; else it is left out, and the others run
+again.
 A run that has to be killed counts as noticed. One of the thirty may go unnoticed.
 """
 
@@ -128,6 +129,7 @@ FIRST = {
     "core/http_client.py": ("http_client",),
 }
 TEST_SECONDS, RUN_SECONDS = 120, 3600
+TRIES = 3  # for a race that is not lost each time
 FOUND_NO_TESTS = (4, 5)
 INSTALLED = ("node_modules", ".install.lock")
 
@@ -259,7 +261,7 @@ def judged(copy: Path, mutation: Mutation, workers: int) -> str | None:
                 return f"killed after {RUN_SECONDS} s" if code is None else f"exit code {code}"
             for test in failed:
                 put(path, mutation.made_in(sound))
-                fails_again = any(run_tests(copy, 0, test)[0] == 1 for _ in range(RACES))
+                fails_again = any(run_tests(copy, 0, test)[0] == 1 for _ in range(TRIES))
                 put(path, sound)
                 if fails_again and run_tests(copy, 0, test)[0] == 0:
                     return test + remark
