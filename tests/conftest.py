@@ -31,6 +31,7 @@ from app.web import runtime as web_runtime
 from tests.support import browsing, factories, full_disk, leaks, oidc_provider, servers, sharing
 from tests.support.api import ApiClient, BrowserClient
 from tests.support.clock import FakeClock
+from tests.support.commands import CommandLine
 from tests.support.factories import KnownUser
 from tests.support.fake_provider import FakeProvider
 from tests.support.live import LiveService, eventually
@@ -251,6 +252,12 @@ def direct(database_name: str, live_services: Callable[[str, str], LiveService])
     return service
 
 
+@pytest.fixture
+def root(live: LiveService) -> KnownUser:
+    """An administrator of `live`, without whom an installation with users is broken."""
+    return factories.make_user(live.rt, username="root", role="admin")
+
+
 @pytest.fixture(scope="session")
 def certified_provider() -> Iterator[oidc_provider.OidcProvider]:
     """A certified OpenID provider; its tests are skipped where Node is missing."""
@@ -433,6 +440,12 @@ def mailbox(rt: Runtime) -> Mailbox:
 
 
 @pytest.fixture
+def line(app: Flask) -> CommandLine:
+    """The command line of the application."""
+    return CommandLine(app)
+
+
+@pytest.fixture
 def without_storage_route(rt: Runtime) -> None:
     """Put the installation in the state before `flask storage bootstrap`."""
     factories.remove_storage_route(rt)
@@ -466,4 +479,11 @@ def admin(rt: Runtime) -> KnownUser:
 def signed_in(api: ApiClient, user: KnownUser) -> ApiClient:
     """`user`'s client, with the cookies of a login."""
     api.login(user).ok()
+    return api
+
+
+@pytest.fixture
+def boss(api: ApiClient, admin: KnownUser) -> ApiClient:
+    """An administrator's client, with the cookies of a login."""
+    api.login(admin).ok()
     return api

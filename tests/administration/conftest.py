@@ -37,11 +37,6 @@ def unhurried() -> None:
 
 
 @pytest.fixture
-def line(app: Flask) -> CommandLine:
-    return CommandLine(app)
-
-
-@pytest.fixture
 def instance(tmp_path: Path) -> Path:
     """The folder of an instance that does not exist yet."""
     return tmp_path / "instance"

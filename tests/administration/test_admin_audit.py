@@ -20,12 +20,6 @@ SECRET = "sekret-value-4711"
 
 
 @pytest.fixture
-def boss(api, admin):
-    api.login(admin).ok()
-    return api
-
-
-@pytest.fixture
 def add(rt):
     """Write entries directly, each a second after the one before."""
 

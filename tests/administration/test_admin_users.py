@@ -27,12 +27,6 @@ INFO = {
 }
 
 
-@pytest.fixture
-def boss(api, admin):
-    api.login(admin).ok()
-    return api
-
-
 def path(user):
     return f"{USERS}/{user.id}"
 

@@ -4,23 +4,10 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
-from flask import Flask
 
-from tests.support.commands import CommandLine
-from tests.support.factories import KnownUser, make_user
+from tests.support.factories import KnownUser
 from tests.support.live import LiveClient, LiveService
 from tests.support.streams import OpenStream
-
-
-@pytest.fixture
-def line(app: Flask) -> CommandLine:
-    return CommandLine(app)
-
-
-@pytest.fixture
-def root(live: LiveService) -> KnownUser:
-    """An administrator, without whom an installation with users is broken."""
-    return make_user(live.rt, username="root", role="admin")
 
 
 @pytest.fixture

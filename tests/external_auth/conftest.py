@@ -10,7 +10,6 @@ from app.external_auth.models import Provider
 from app.web import runtime as web_runtime
 from tests.support.api import ORIGIN
 from tests.support.clock import FakeClock
-from tests.support.commands import CommandLine
 from tests.support.external import add_provider
 from tests.support.factories import configure
 from tests.support.fake_provider import FakeProvider
@@ -24,11 +23,6 @@ def app(app: Flask) -> Iterator[Flask]:
     rt.http_client.allow_loopback = True
     yield app
     rt.http_client.allow_loopback = False
-
-
-@pytest.fixture
-def line(app: Flask) -> CommandLine:
-    return CommandLine(app)
 
 
 @pytest.fixture

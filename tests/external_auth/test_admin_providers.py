@@ -35,12 +35,6 @@ MICROSOFT = {"provider_kind": "microsoft", "display_name": "Work", "client_id": 
 
 
 @pytest.fixture
-def boss(api, admin):
-    api.login(admin).ok()
-    return api
-
-
-@pytest.fixture
 def path(boss):
     return f"{PROVIDERS}/{boss.post(PROVIDERS, {**GITHUB, 'client_secret': SECRET}).ok(201)['id']}"
 

@@ -6,13 +6,11 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from flask import Flask
 
 from app.core.access import COMMAND_LINE
 from app.core.runtime import Runtime
 from app.invitations import service
 from tests.support.api import Answer, ApiClient
-from tests.support.commands import CommandLine
 
 GUEST = {"username": "Guest", "password": "a good long password"}
 
@@ -42,11 +40,6 @@ class Guest:
 @pytest.fixture(autouse=True)
 def ready(admin: Any) -> None:
     """There is an administrator, and so nothing is missing."""
-
-
-@pytest.fixture
-def line(app: Flask) -> CommandLine:
-    return CommandLine(app)
 
 
 @pytest.fixture

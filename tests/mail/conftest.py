@@ -3,7 +3,6 @@
 import pytest
 
 from app.core.mailer import Mailer
-from tests.support.commands import CommandLine
 from tests.support.outbox import use_smtp
 from tests.support.smtp import Authority, RecordingSmtpServer
 
@@ -16,11 +15,6 @@ def authority(tmp_path_factory):
 @pytest.fixture
 def app(make_app, authority):
     return make_app(mailer=Mailer(tls=authority.client()))
-
-
-@pytest.fixture
-def line(app):
-    return CommandLine(app)
 
 
 @pytest.fixture

@@ -5,11 +5,10 @@ import signal
 import threading
 import time
 
-import pytest
 import sqlalchemy as sa
 
 from app.mail.models import OutboxMail
-from tests.support.factories import configure, make_user
+from tests.support.factories import configure
 from tests.support.live import eventually
 from tests.support.mailbox import Mailbox
 from tests.support.outbox import queue, rows, use_smtp
@@ -17,12 +16,6 @@ from tests.support.smtp import RecordingSmtpServer, ScriptedSmtpServer
 
 # In seconds; the next look is an hour away.
 AT_ONCE = 60
-
-
-@pytest.fixture
-def root(live):
-    """An administrator, without whom an installation with users is broken."""
-    return make_user(live.rt, username="root", role="admin")
 
 
 def register(live, name):

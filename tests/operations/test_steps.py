@@ -16,7 +16,6 @@ from app.administration import doctor
 from app.core.clock import Clock
 from app.core.config import Argon2Cost
 from app.core.logs import JsonLineFormatter, RequestFields
-from tests.support.commands import CommandLine
 from tests.support.factories import configure, make_user
 from tests.support.servers import ROOT
 from tests.support.smtp import RecordingSmtpServer
@@ -67,11 +66,6 @@ def app(make_app):
     To it, every request is slow.
     """
     return make_app(clock=Clock(), argon2=Argon2Cost(), secret_keys=(), slow_request_ms=1)
-
-
-@pytest.fixture
-def line(app):
-    return CommandLine(app)
 
 
 @pytest.mark.usefixtures("without_storage_route")

@@ -3,18 +3,11 @@
 from collections.abc import Callable
 
 import pytest
-from flask import Flask
 
 from tests.support.api import ApiClient
-from tests.support.commands import CommandLine
 from tests.support.factories import KnownUser
 from tests.support.mailbox import Mailbox
 from tests.support.passwords import request
-
-
-@pytest.fixture
-def line(app: Flask) -> CommandLine:
-    return CommandLine(app)
 
 
 @pytest.fixture

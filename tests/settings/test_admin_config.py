@@ -23,12 +23,6 @@ PARTICULAR = {
 }
 
 
-@pytest.fixture
-def boss(api, admin):
-    api.login(admin).ok()
-    return api
-
-
 def put(client, key, value, query="", **options):
     return client.put(f"{CONFIG}/{key}{query}", {"value": value}, **options)
 

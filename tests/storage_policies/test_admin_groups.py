@@ -25,12 +25,6 @@ DEFAULT = f"{GROUPS}/1"
 
 
 @pytest.fixture
-def boss(api, admin):
-    api.login(admin).ok()
-    return api
-
-
-@pytest.fixture
 def second(rt):
     """The id of another policy."""
     return service.create_policy(rt, COMMAND_LINE, "Archive").id

@@ -16,12 +16,6 @@ TEAMS = "/admin/teams"
 
 
 @pytest.fixture
-def boss(api, admin):
-    api.login(admin).ok()
-    return api
-
-
-@pytest.fixture
 def owner(rt):
     return make_user(rt)
 
