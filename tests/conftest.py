@@ -185,10 +185,7 @@ def postgres_database(
 ) -> Iterator[servers.PristineDatabase]:
     name = f"gatehouse_test_{worker_name}"
     database = servers.PristineDatabase(postgres_server.create(name, postgres_template))
-    kept = sharing.KeptConnections(database.url)
-    kept.install()
     yield database
-    kept.close()
     database.close()
     postgres_server.drop(name)
 
