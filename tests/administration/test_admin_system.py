@@ -50,10 +50,10 @@ def enter(rt, at, *actions, **details):
             session.execute(moving.values(created_at=at))
 
 
-@pytest.mark.both_databases
 # --- overview -----------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_the_overview_has_all_members(boss, rt, admin):
     make_user(rt, status="disabled")
     make_user(rt, activated=False)
@@ -231,6 +231,7 @@ def test_cleaning_up_is_done_and_recorded(boss, rt, admin, clock):
     boss.post("/admin/maintenance/cleanup").fails(403, "auth.admin_required")
 
 
+@pytest.mark.both_databases
 def test_cleanups_at_once_delete_each_entry_once(boss, rt):
     enter(rt, rt.clock.now() - timedelta(days=400), Action.USER_LOGIN, Action.USER_LOGOUT)
     answers = run_concurrently([lambda: boss.post("/admin/maintenance/cleanup")] * 4)

@@ -91,6 +91,8 @@ def test_it_is_the_same_command_from_any_folder_and_completes_what_it_stores(gat
     assert flask(*create).exit_code == 0
     offered = gatehouse(_GATEHOUSE_COMPLETE="bash_complete", **words)
     assert (offered.returncode, offered.stdout, offered.stderr) == (0, "plain,Jane\n", "")
+    assert gatehouse("users", "show", "nobody").returncode == 1
+    assert gatehouse("users", "lst").returncode == 2
 
 
 @pytest.mark.parametrize(

@@ -379,13 +379,11 @@ def many_scans():
 
 
 LIKEWISE = (
-    many_chunks,
     many_profiles,
     many_segments,
     many_colors,
     many_numbers,
     many_numbers_in_avif,
-    growing_exif,
     growing_comment,
     empty_runs,
 )
@@ -419,8 +417,14 @@ def test_a_file_of_millions_of_pieces_meets_a_limit(client, short_renders, ended
     assert set(ended) <= codes
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("made", LIKEWISE)
+@pytest.mark.parametrize(
+    "made",
+    [
+        many_chunks,
+        growing_exif,
+        *(pytest.param(made, marks=pytest.mark.soak) for made in LIKEWISE),
+    ],
+)
 def test_other_files_of_millions_of_pieces_are_given_up(client, made, short_renders):
     """Each of them would keep Pillow busy from ten seconds to hours, or take gigabytes."""
     content = made()

@@ -11,9 +11,6 @@ from pathlib import Path
 
 import pytest
 
-# Each makes an environment, which takes many seconds.
-pytestmark = pytest.mark.soak
-
 LIB = Path(__file__).resolve().parents[2] / "bin" / "lib.sh"
 SCRIPT = 'set -u; root=$PWD; . "$root/bin/lib.sh"; enter_project; ensure_venv requirements.txt'
 
@@ -77,6 +74,7 @@ def installed(project: Path) -> str:
     )
 
 
+@pytest.mark.soak  # it makes an environment, which takes many seconds
 def test_a_newer_release_changes_nothing(install, wheels, tmp_path):
     """As when a new release of `inner` asks for an extra, or an `outer` for a newer `inner`."""
     listed = wheel(wheels, "outer", "1.0", "inner[more]>=1") + wheel(wheels, "inner", "1.0")
@@ -89,6 +87,7 @@ def test_a_newer_release_changes_nothing(install, wheels, tmp_path):
     assert installed(tmp_path / "project").split() == ["inner==1.0", "outer==1.0"]
 
 
+@pytest.mark.soak
 def test_a_list_that_lacks_a_package_is_refused_and_tried_again(install, wheels):
     listed = wheel(wheels, "outer", "1.0", "inner")
     wheel(wheels, "inner", "1.0")

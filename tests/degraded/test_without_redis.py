@@ -31,7 +31,6 @@ def app(make_app, redis):
     return make_app(redis=redis, anonymous_bucket=Bucket(per_second=1, burst=1))
 
 
-@pytest.mark.both_databases
 def fail(api, who, times, **options):
     for _ in range(times):
         api.login(who, WRONG, **options).fails(401, "auth.credentials_failed")

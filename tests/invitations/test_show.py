@@ -48,6 +48,11 @@ def test_neither_the_stored_digest_nor_another_case_is_the_token(rt, guest):
     guest.look(service.digest(guest.token)).fails(400, "auth.invitation_invalid")
 
 
+def test_an_accepted_one_says_so(guest):
+    guest.accept().ok(201)
+    guest.look().fails(400, "auth.invitation_accepted")
+
+
 def test_a_replaced_one_is_revoked(guest, invite):
     newer = invite("GUEST@example.com")
     guest.look().fails(400, "auth.invitation_revoked")

@@ -415,6 +415,7 @@ def test_a_deleted_account_has_no_waiting_login(rt, api, user, enabled):
     verify(api, flow_token, enabled.app.code()).fails(401, INVALID)
 
 
+@pytest.mark.parametrize("method", ["totp", RECOVERY])
 @pytest.mark.parametrize(
     ("change", "status", "code"),
     [
@@ -424,18 +425,20 @@ def test_a_deleted_account_has_no_waiting_login(rt, api, user, enabled):
     ],
 )
 def test_a_change_at_the_very_last_moment_is_noticed(
-    rt, api, user, enabled, monkeypatch, change, status, code
+    rt, api, user, enabled, monkeypatch, change, status, code, method
 ):
-    real = second_factor.mfa.check_totp
+    typed = enabled.app.code() if method == "totp" else enabled.recovery_codes[0]
+    name = "check_totp" if method == "totp" else "check_recovery_code"
+    real = getattr(second_factor.mfa, name)
 
     def changed_after_the_look(*arguments):
         proof = real(*arguments)
         delete_user(rt, user) if change is None else change_user(rt, user, **change)
         return proof
 
-    monkeypatch.setattr(second_factor.mfa, "check_totp", changed_after_the_look)
+    monkeypatch.setattr(second_factor.mfa, name, changed_after_the_look)
     flow_token = start_login(api, user)
-    verify(api, flow_token, enabled.app.code()).fails(status, code)
+    verify(api, flow_token, typed, method).fails(status, code)
     assert count(rt, LoginSession) == 0
 
 

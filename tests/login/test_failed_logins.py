@@ -86,12 +86,19 @@ def test_a_success_clears_the_count(api, user):
     api.login(user).fails(429, "rate_limited")
 
 
-def test_a_right_password_without_a_complete_login_clears_nothing(rt, api, user):
+@pytest.mark.parametrize(
+    ("columns", "code"),
+    [
+        ({"status": "disabled"}, "auth.account_disabled"),
+        ({"activated_at": None}, "auth.pending_activation"),
+    ],
+)
+def test_a_right_password_without_a_complete_login_clears_nothing(rt, api, user, columns, code):
     """Nor is it a failure: that would keep the owner out just when the account opens."""
-    change_user(rt, user, status="disabled")
+    change_user(rt, user, **columns)
     fail(api, user, 9)
     for _ in range(11):
-        api.login(user).fails(403, "auth.account_disabled")
+        api.login(user).fails(403, code)
     fail(api, user, 1)
     api.login(user).fails(429, "rate_limited")
 

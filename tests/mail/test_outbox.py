@@ -855,6 +855,7 @@ def test_both_databases_find_the_next_mail_in_the_index(rt):
     assert not any("SORT" in plan.upper() or "SCAN mail_outbox\n" in plan for plan in of_mails)
 
 
+@pytest.mark.both_databases
 def test_both_databases_count_notices_in_the_index(rt):
     with plans(rt) as told, rt.transaction() as session:
         service.queue_notice(rt, session, "a@example.com", username="A", event="x")

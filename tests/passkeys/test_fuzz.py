@@ -31,7 +31,7 @@ from tests.support.strategies import CHARACTERS
 
 # How many of each ceremony.
 THROUGH_HTTP = pytest.mark.parametrize("number", [40, pytest.param(200, marks=pytest.mark.soak)])
-DIRECTLY = pytest.mark.parametrize("number", [300, pytest.param(4800, marks=pytest.mark.soak)])
+DIRECTLY = pytest.mark.parametrize("number", [1000, pytest.param(4800, marks=pytest.mark.soak)])
 CHALLENGE = b64(b"c" * 32)
 SITE = Fido2Server(
     PublicKeyCredentialRpEntity(id="localhost", name="Gatehouse"),

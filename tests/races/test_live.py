@@ -235,7 +235,6 @@ def test_nothing_that_was_answered_is_lost_when_a_worker_is_killed(live, user):
                 client.refresh().ok()
 
 
-@pytest.mark.postgres
 def test_a_killed_service_starts_again_with_everything_it_answered(live, user):
     with live.client() as client:
         client.login(user).ok()

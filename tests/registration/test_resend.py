@@ -67,14 +67,15 @@ SILENT = {
 }
 
 
+@pytest.mark.parametrize("by", ["username", "email"])
 @pytest.mark.parametrize("state", SILENT)
-def test_nothing_tells_whether_a_mail_was_sent(rt, api, waiting, mailbox, state):
-    sent = resend(api, waiting.username)
+def test_nothing_tells_whether_a_mail_was_sent(rt, api, waiting, mailbox, state, by):
+    sent = resend(api, getattr(waiting, by))
     mailbox.only()
     make_user(rt, username="root", role="admin")
     SILENT[state](rt, waiting)
     rt.clock.advance(minutes=5)
-    silent = resend(api, waiting.username)
+    silent = resend(api, getattr(waiting, by))
     assert (silent.status, silent.body) == (sent.status, sent.body)
     told = [
         [(name, value) for name, value in answer.headers.items() if name != "X-Request-ID"]

@@ -149,7 +149,9 @@ def test_a_stop_answers_what_is_under_way_and_leaves_nothing_but_data(service, a
         service.start()  # takes over at once
     assert service.is_healthy()
     all_gone(processes)
+    processes = service.processes()
     assert service.stop(signal.SIGINT) == 0
+    all_gone(processes)
 
 
 def stop_with_requests_under_way(service):
@@ -192,6 +194,15 @@ def test_bad_variables_stop_the_start_with_a_line_each(service):
     assert "GATEHOUSE_WORKERS" in lines[0]
     assert "GATEHOUSE_LOG_FORMAT" in lines[1]
     assert not service.instance.exists()
+
+
+def test_a_database_that_does_not_answer_stops_the_start(service):
+    nobody = f"postgresql://gatehouse@127.0.0.1:{service.port}/gatehouse"
+    assert service.launch(DATABASE_URL=nobody, LOG_LEVEL="WARNING").wait(TIMEOUT_SECONDS) == 1
+    assert service.errors.read_text() == (
+        "Error: The database failed: Connection refused."
+        " Start it, or correct GATEHOUSE_DATABASE_URL.\nbin/serve: gunicorn exited with code 1\n"
+    )
 
 
 def test_help_is_told_before_anything_is_set_up(tmp_path):

@@ -5,9 +5,11 @@ import json
 from functools import partial
 
 import pytest
+import sqlalchemy as sa
 from werkzeug.test import EnvironBuilder, run_wsgi_app
 
 from app.core.passwords import is_acceptable
+from app.settings.models import SystemConfig
 from app.users.models import User
 from app.web import site
 from tests.support.api import ApiClient
@@ -33,7 +35,9 @@ def state(api):
 def start_over(rt):
     """Make the installation one before its set-up."""
     delete_all_users(rt)
-    configure(rt, public_site_url=[])
+    with rt.transaction() as session:
+        session.execute(sa.delete(SystemConfig))
+    rt.settings.forget()
 
 
 def learnt(rt):

@@ -5,8 +5,8 @@ import pytest
 from app.administration import teams
 from app.core.access import COMMAND_LINE
 from app.teams.models import TeamRole
+from app.teams.schemas import OwnTeamsSchema
 from app.users.models import AvatarSource, UserProfile
-from app.web.schema import PageSchema
 from tests.support.factories import make_user
 
 
@@ -91,7 +91,8 @@ def test_a_part_of_the_list_has_bounds_that_numbers_are_moved_to(rt, signed_in, 
 
 def test_at_most_a_hundred_are_shown_at_once():
     for given in ({}, {"limit": 1000}):
-        assert PageSchema().load(given) == {"limit": 100, "offset": 0}
+        read = OwnTeamsSchema().load(given)
+        assert (read["limit"], read["offset"]) == (100, 0)
 
 
 def test_what_is_no_number_and_no_truth_is_refused(signed_in):
