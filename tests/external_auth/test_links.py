@@ -115,16 +115,6 @@ def test_another_accounts_link_is_not_found(rt, signed_in, user, provider):
     assert len(links(rt)) == 1
 
 
-def test_a_browser_needs_its_csrf_token(rt, browser, user, provider):
-    link_id = link(rt, user, provider)
-    browser.login(user).ok()
-    path = f"{PATH}/{link_id}"
-    browser.delete(path, headers={"X-CSRF-Token": None}).fails(403, "auth.csrf_header_missing")
-    evil = {"Origin": "https://evil.example"}
-    browser.delete(path, headers=evil).fails(403, "auth.request_origin_untrusted")
-    browser.delete(path).ok()
-
-
 # --- the last way to sign in -------------------------------------------------------------------
 
 

@@ -263,9 +263,3 @@ def test_without_redis_no_sign_in_begins(make_app, rt, fake, corp):
     gone = {"state": "s", "code": "c"}
     api._client.set_cookie(cookie_name("s"), "b", path="/api/v1/auth/external-auth")
     fails(come_back(api, gone), None)
-
-
-def test_strict_mode_wants_a_source(rt, api, browser, corp):
-    configure(rt, auth_strict_request_source=True)
-    api.post(PATH, {}).fails(403, "auth.request_source_missing")
-    browser.post(PATH, {}).ok()

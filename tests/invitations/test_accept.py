@@ -182,16 +182,6 @@ def test_the_email_policy_of_the_day_applies(rt, guest):
     guest.accept().ok(201)
 
 
-def test_another_site_cannot_accept_it(rt, guest):
-    for headers, code in (
-        ({"Origin": "https://elsewhere.example"}, "auth.request_origin_untrusted"),
-        ({"Sec-Fetch-Site": "cross-site"}, "auth.request_source_untrusted"),
-        ({"Referer": "https://elsewhere.example/"}, "auth.request_referer_untrusted"),
-    ):
-        guest.accept(headers=headers).fails(403, code)
-    insist_open(rt, guest)
-
-
 def test_a_refusal_costs_no_hash(rt, guest, monkeypatch):
     monkeypatch.setattr(type(rt.passwords), "hash", lambda *_: pytest.fail("a hash"))
     guest.accept(token="unknown").fails(400, "auth.invitation_invalid")

@@ -210,15 +210,6 @@ def test_a_page_of_the_site_signs_in(browser, user, enabled):
     browser.refresh().ok()
 
 
-def test_other_sites_are_refused_before_anything_is_looked_at(api, user, enabled):
-    flow_token = start_login(api, user)
-    for _ in range(6):
-        verify(
-            api, flow_token, enabled.app.wrong_code(), headers={"Sec-Fetch-Site": "cross-site"}
-        ).fails(403, "auth.request_source_untrusted")
-    verify(api, flow_token, enabled.app.code()).ok()
-
-
 def test_the_session_is_that_of_the_first_steps_client(api, user, enabled):
     first = {"address": "198.51.100.1", "headers": {"User-Agent": "Firefox"}}
     flow_token = start_login(api, user, **first)

@@ -126,15 +126,6 @@ def test_it_cannot_be_had_by_an_address(api):
     api.get(f"{PATH}?otpauth_uri=otpauth://totp/a").fails(405, "endpoint.not_found")
 
 
-def test_another_sites_page_gets_nothing_drawn(api):
-    page = api.browser()
-    assert draw(page).status == 200
-    answer = draw(page, headers={"Origin": "https://elsewhere.example"})
-    answer.fails(403, "auth.request_origin_untrusted")
-    answer = draw(page, headers={"Sec-Fetch-Site": "cross-site"})
-    answer.fails(403, "auth.request_source_untrusted")
-
-
 def test_an_address_draws_no_more_than_it_may_sign_in(make_app):
     api = ApiClient(make_app(anonymous_bucket=Bucket(per_second=0.02, burst=2)))
     assert [draw(api).status for _ in range(2)] == [200, 200]

@@ -59,9 +59,3 @@ def test_an_account_without_a_password_need_not_change_it(rt, app, user, mailbox
     client.me().fails(401, "auth.token_invalid")
     assert column_of(rt, outsider, "must_change_password") is False
     assert "signed out everywhere" in text_of(mailbox.only())
-
-
-def test_a_page_of_another_site_locks_nothing(browser, user):
-    browser.login(user).ok()
-    browser.post(PATH, headers={"X-CSRF-Token": None}).fails(403, "auth.csrf_header_missing")
-    browser.me().ok()

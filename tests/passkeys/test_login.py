@@ -386,12 +386,6 @@ def test_failed_passkeys_lock_nobody_out(stranger, user, device, passkey):
     stranger.stranger().login(user).ok()
 
 
-def test_in_strict_mode_a_source_is_needed(rt, api, browser):
-    configure(rt, auth_strict_request_source=True)
-    api.post("/auth/passkeys/login/start", {}).fails(403, "auth.request_source_missing")
-    browser.post("/auth/passkeys/login/start", {}).ok()
-
-
 def test_without_redis_passkeys_wait(make_app, rt, user, device, tmp_path):
     gone = redis_client.connect(f"unix://{tmp_path}/gone.sock")
     api = ApiClient(make_app(redis=gone))

@@ -209,12 +209,6 @@ def test_it_is_closed_with_password_login_before_anything_else_is_looked_at(rt, 
     assert audit_rows(rt, ACTION) == []
 
 
-def test_another_site_cannot_ask(api, user, mailbox):
-    headers = {"Origin": "https://elsewhere.example"}
-    request(api, user.email, headers=headers).fails(403, "auth.request_origin_untrusted")
-    assert mailbox.read() == []
-
-
 # --- the audit log -----------------------------------------------------------------------------
 
 

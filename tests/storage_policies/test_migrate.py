@@ -230,15 +230,6 @@ def test_whose_sessions_were_ended_when_the_body_is_here_moves_nothing(
     assert audit_rows(rt, "admin_migrate_policy_group_users") == []
 
 
-def test_a_bearer_token_needs_no_csrf_token(api, browser, root, target):
-    migrate(api.bearer(), SOURCE, target).ok()
-    browser.login(root).ok()
-    migrate(browser, target, SOURCE).ok()
-    migrate(browser, SOURCE, target, headers={"X-CSRF-Token": None}).fails(
-        403, "auth.csrf_header_missing"
-    )
-
-
 # --- the command -------------------------------------------------------------------------------
 
 
