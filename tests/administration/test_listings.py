@@ -31,10 +31,6 @@ def test_sessions_are_listed(line, api, user):
     assert entry["id"] in line("sessions", "list", str(user.id)).text
 
 
-def test_sessions_of_nobody_are_not_found(line):
-    line.refuses("not_found", "sessions", "list", "nobody")
-
-
 def test_session_is_revoked_once(line, rt, api, user):
     api.login(user).ok()
     [entry] = line.json("sessions", "list", user.username)

@@ -57,11 +57,6 @@ def test_create_prints_the_account_and_no_password_that_was_given(line, admin):
     assert user["policy_group_id"] is not None
 
 
-def test_created_account_signs_in_at_once(line, api, admin):
-    line.json(*NEW, "--password", "a password of hers")
-    assert api.login("alice", "a password of hers").ok()["status"] == "authenticated"
-
-
 @pytest.mark.parametrize("options", [["--generate"], []])
 def test_generated_password_is_told_and_must_be_changed(line, api, admin, options):
     made = line.json(*NEW, *options)
@@ -357,20 +352,6 @@ def test_set_password_replaces_it_and_ends_sessions(line, rt, api, user):
     api.me().fails(401, "auth.token_invalid")
     api.login(user).fails(401, "auth.credentials_failed")
     assert api.login(user.username, "quite another one").ok()["status"] == "authenticated"
-
-
-def test_set_password_can_generate_one(line, api, user):
-    made = line.json("users", "set-password", user.username, "--generate")
-    assert set(made) == {"user", "generated_password"}
-    assert made["user"]["must_change_password"] is True
-    answer = api.login(user.username, made["generated_password"])
-    assert answer.ok()["status"] == "password_change_required"
-
-
-def test_set_password_refuses_a_bad_one(line, rt, user):
-    before = column_of(rt, user, "password_hash")
-    line.refuses("bad_request", "users", "set-password", user.username, "--password", "2short")
-    assert column_of(rt, user, "password_hash") == before
 
 
 @pytest.mark.both_databases

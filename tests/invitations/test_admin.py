@@ -2,10 +2,14 @@
 
 import pytest
 
+from app.invitations.models import Invitation
+from app.mail.models import OutboxMail
 from tests.support.factories import (
     audit_rows,
     bearer_of,
+    change_user,
     configure,
+    count,
     make_user,
     moment,
     remove_storage_route,
@@ -39,9 +43,11 @@ def test_an_invitation_is_mailed_and_its_link_shown_once(boss, rt, admin, mailbo
     assert made["invitation_url"].rpartition("/")[2] not in str(row)
 
 
-def test_a_newer_one_revokes_the_older(boss):
-    first, second = (boss.post(INVITATIONS, BODY).ok(201) for _ in range(2))
+def test_a_newer_one_revokes_the_older(boss, clock):
+    spellings = (BODY, {"email": " GUEST@example.com "})
+    first, second = (boss.post(INVITATIONS, body).ok(201) for body in spellings)
     items = boss.get(INVITATIONS).ok()["items"]
+    assert moment(items[1]["revoked_at"]) == clock.now()
     assert [(each["id"], each["status"]) for each in items] == [
         (second["id"], "pending"),
         (first["id"], "revoked"),
@@ -54,6 +60,9 @@ def test_what_may_not_be_invited(boss, rt):
         boss.post(INVITATIONS, {**BODY, "ttl_secs": ttl}).fails(400, "bad_request")
     taken = {"email": make_user(rt).email}
     boss.post(INVITATIONS, taken).fails(400, "auth.email_exists")
+    change_user(rt, make_user(rt), pending_email="next@example.com")
+    boss.post(INVITATIONS, {"email": "next@example.com"}).fails(400, "auth.email_exists")
+    assert count(rt, Invitation) == count(rt, OutboxMail) == 0
     configure(rt, auth_local_email_allowlist=["elsewhere.example"])
     boss.post(INVITATIONS, BODY).fails(400, "auth.email_not_allowlisted")
     configure(rt, auth_local_email_blocklist=["example.com"])
@@ -93,13 +102,15 @@ def test_pages_have_every_invitation_once_with_the_status_that_is_shown(boss, in
 @pytest.mark.both_databases
 def test_what_is_closed_is_not_revoked(app, rt, admin, boss, invite, clock):
     revoked, accepted, overdue = (invite(f"guest{n}@example.com") for n in range(3))
-    assert boss.post(f"{INVITATIONS}/{revoked.invitation_id}/revoke").ok()["status"] == "revoked"
+    shown = boss.post(f"{INVITATIONS}/{revoked.invitation_id}/revoke").ok()
+    assert (shown["status"], moment(shown["revoked_at"])) == ("revoked", clock.now())
     accepted.accept().ok(201)
     clock.advance(days=3)
     boss = bearer_of(rt, app, admin)
     for guest, code in ((revoked, "revoked"), (accepted, "accepted"), (overdue, "expired")):
         path = f"{INVITATIONS}/{guest.invitation_id}/revoke"
         boss.post(path).fails(400, f"auth.invitation_{code}")
+    assert count(rt, Invitation, Invitation.status == "expired") == 1
     for unknown in ("4711", "0", "x"):
         boss.post(f"{INVITATIONS}/{unknown}/revoke").fails(404, "not_found")
 

@@ -1,18 +1,13 @@
 """`flask invitations`."""
 
-from urllib.parse import urlsplit
-
 import pytest
 
 from app.invitations.models import Invitation
-from app.mail.models import OutboxMail
 from tests.support.factories import (
     audit_rows,
-    change_user,
     configure,
     count,
     delete_all_users,
-    make_user,
     moment,
     remove_storage_route,
 )
@@ -63,20 +58,6 @@ def test_create_prints_link_and_token_for_people(rt, line):
     assert fields["email"] == "guest@example.com"
 
 
-def test_the_invited_gets_a_mail_and_may_follow_it(rt, line, api, mailbox):
-    configure(rt, public_site_url=[SITE])
-    made = line.json(*CREATE)
-    message = mailbox.only()
-    assert message["To"] == "guest@example.com"
-    assert mailbox.link(message) == made["invitation_url"]
-    assert "3 days" in text_of(message)
-    path = urlsplit(mailbox.link(message)).path.replace("/invite", "/auth/invitations")
-    assert api.get(path).ok()["email"] == "guest@example.com"
-    body = {"username": "guest", "password": "a good long password"}
-    api.post(f"{path}/accept", body).ok(201)
-    api.login("guest", body["password"]).ok()
-
-
 def test_its_life_can_be_chosen(line, mailbox):
     made = line.json(*CREATE, "--ttl", "86400")
     life = moment(made["expires_at"]) - moment(made["created_at"])
@@ -91,17 +72,6 @@ def test_its_life_comes_from_the_setting(rt, line):
     assert life.total_seconds() == 1234
 
 
-def test_an_earlier_one_is_revoked(line, clock):
-    first = line.json(*CREATE)
-    clock.advance(minutes=1)
-    second = line.json("invitations", "create", " GUEST@example.com ")
-    listed = {entry["id"]: entry for entry in line.json("invitations", "list")}
-    assert listed[first["id"]]["status"] == "revoked"
-    assert moment(listed[first["id"]]["revoked_at"]) == clock.now()
-    assert listed[second["id"]]["status"] == "pending"
-    assert first["token"] != second["token"]
-
-
 @pytest.mark.both_databases
 def test_an_earlier_one_that_is_overdue_is_expired(line, clock):
     first = line.json(*CREATE)
@@ -110,36 +80,6 @@ def test_an_earlier_one_that_is_overdue_is_expired(line, clock):
     listed = {entry["id"]: entry for entry in line.json("invitations", "list")}
     assert listed[first["id"]]["status"] == "expired"
     assert listed[first["id"]]["revoked_at"] is None
-
-
-def test_other_addresses_keep_theirs(line):
-    line.json(*CREATE)
-    line.json("invitations", "create", "other@example.com")
-    assert [i["status"] for i in line.json("invitations", "list")] == ["pending"] * 2
-
-
-def test_what_is_no_address_is_refused(rt, line):
-    for email in ("nobody", "", "guest@example.com\nBcc: x@example.com", "\udcff@example.com"):
-        line.refuses("bad_request", "invitations", "create", email)
-    assert count(rt, Invitation) == count(rt, OutboxMail) == 0
-
-
-def test_the_email_policy_applies(rt, line):
-    configure(rt, auth_local_email_allowlist=["elsewhere.example"])
-    line.refuses("auth.email_not_allowlisted", *CREATE)
-    configure(rt, auth_local_email_blocklist=["guest@example.com"])
-    line.refuses("auth.email_blocked", *CREATE)
-    line.refuses("bad_request", "invitations", "create", "nobody")
-    assert count(rt, Invitation) == 0
-
-
-@pytest.mark.parametrize("column", ["email", "pending_email"])
-def test_a_taken_address_is_not_invited(rt, line, column):
-    change_user(rt, make_user(rt), **{column: "guest@example.com"})
-    line.refuses("auth.email_exists", *CREATE)
-    configure(rt, auth_local_email_blocklist=["example.com"])
-    line.refuses("auth.email_blocked", *CREATE)
-    assert count(rt, Invitation) == count(rt, OutboxMail) == 0
 
 
 def test_it_may_be_created_before_the_installation_is_ready(rt, line):
@@ -222,31 +162,10 @@ def test_an_accepted_one_names_its_account(line, guest, rt):
 # --- revoke ----------------------------------------------------------------------------------
 
 
-def test_revoke_prints_the_invitation(line, clock):
-    made = line.json(*CREATE)
-    clock.advance(minutes=1)
-    revoked = line.json("invitations", "revoke", str(made["id"]))
-    assert set(revoked) == ADMIN_INVITATION
-    assert (revoked["status"], revoked["mail_queued"]) == ("revoked", False)
-    assert moment(revoked["revoked_at"]) == moment(revoked["updated_at"]) == clock.now()
-
-
 def test_revoke_says_so(line):
     made = line.json(*CREATE)
     text = line("invitations", "revoke", str(made["id"])).text
     assert text == "the invitation of guest@example.com was revoked"
-
-
-def test_what_is_closed_is_not_revoked(line, invite, clock):
-    revoked, accepted, overdue = (invite(f"guest{n}@example.com") for n in range(3))
-    line.json("invitations", "revoke", str(revoked.invitation_id))
-    accepted.accept().ok(201)
-    clock.advance(days=3)
-    for guest, code in ((revoked, "revoked"), (accepted, "accepted"), (overdue, "expired")):
-        command = ("invitations", "revoke", str(guest.invitation_id))
-        line.refuses(f"auth.invitation_{code}", *command)
-    listed = [entry["status"] for entry in line.json("invitations", "list")]
-    assert listed == ["expired", "accepted", "revoked"]
 
 
 EMPTY = '""'
@@ -257,12 +176,6 @@ def test_an_unknown_one_is_not_found(line, guest):
         line.refuses("not_found", "invitations", "revoke", typed)
         complaint = line("invitations", "revoke", typed).complains()
         assert complaint == f"Error: There is no invitation {typed or EMPTY}."
-
-
-def test_revoke_of_an_overdue_one_notes_its_end(rt, line, guest, clock):
-    clock.advance(days=3)
-    line.refuses("auth.invitation_expired", "invitations", "revoke", str(guest.invitation_id))
-    assert count(rt, Invitation, Invitation.status == "expired") == 1
 
 
 # --- the audit log -----------------------------------------------------------------------------

@@ -46,11 +46,6 @@ def test_set_and_get_print_key_and_value(line, key, typed, value):
     assert line.json("config", "get", key) == {"key": key, "value": value}
 
 
-def test_change_is_in_force_at_once(line, rt):
-    line.json("config", "set", "auth_access_token_ttl_secs", "77")
-    assert rt.settings.get(keys.ACCESS_TTL_SECONDS) == 77
-
-
 def test_human_text_is_one_line(line):
     assert line("config", "set", "branding_title", "Drive").text == "branding_title = Drive"
     assert line("config", "get", "public_site_url").text == "public_site_url = []"
@@ -151,18 +146,6 @@ def test_unset_returns_to_the_default(line, rt):
     assert line.json("config", "unset", "branding_title") == shown
     assert line.json("config", "unset", "branding_title") == shown
     assert len(audit_rows(rt, "config_update")) == 2
-
-
-def test_last_way_in_stays_open(line):
-    line.json("config", "set", "auth_password_login_enabled", "false")
-    line.refuses("bad_request", "config", "set", "auth_passkey_login_enabled", "false")
-
-
-def test_incomplete_mail_switches_code_login_off(line, rt):
-    configure(rt, mail_smtp_host="mail.example", mail_from_address="a@mail.example")
-    line.json("config", "set", "auth_email_code_login_enabled", "true")
-    line.json("config", "unset", "mail_smtp_host")
-    assert line.json("config", "get", "auth_email_code_login_enabled")["value"] == "false"
 
 
 def test_unset_removes_what_another_version_has_left(line, rt):

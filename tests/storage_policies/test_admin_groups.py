@@ -186,6 +186,8 @@ def test_a_group_that_is_assigned_stays(boss, rt, path, user):
     refusal = boss.delete(path).fails(400, "bad_request")
     assert "1 user and 1 team" in refusal.json["msg"]
     boss.patch(path, {"is_enabled": False}).fails(400, "bad_request")
+    change_user(rt, user, policy_group_id=1)
+    boss.delete(path).fails(400, "bad_request")
     boss.post(f"{path}/migrate-assignments", {"target_group_id": 1}).ok()
     boss.delete(path).ok()
     boss.delete(path).fails(404, "not_found")

@@ -100,38 +100,6 @@ def test_there_is_one_default(line, rt, default):
     assert len(audit_rows(rt, "admin_update_policy_group")) == 1
 
 
-def test_a_disabled_group_cannot_be_the_default(line):
-    made = make_group(line)
-    line.json("storage", "disable-group", made["name"])
-    line.refuses("bad_request", "storage", "set-default", made["name"])
-    assert line.json("storage", "enable-group", made["name"])["is_enabled"] is True
-    assert line.json("storage", "set-default", made["name"])["is_default"] is True
-
-
-def test_the_default_is_not_disabled(line, default):
-    line.refuses("bad_request", "storage", "disable-group", default["name"])
-
-
-def test_a_group_somebody_is_assigned_to_stays(line, rt, user):
-    made = make_group(line)
-    line.json("users", "assign-group", user.username, made["name"])
-    line.json("teams", "create", "Crew", "--owner", user.username)
-    line.json("teams", "assign-group", "Crew", made["name"])
-    for command in (("disable-group",), ("delete-group", "--yes")):
-        message = line.refuses("bad_request", "storage", *command, made["name"])
-        assert message.endswith(
-            "assigned to 1 user and 1 team; `flask storage migrate-assignments` moves them."
-        )
-    line.json("users", "assign-group", user.username, "1")
-    line.refuses("bad_request", "storage", "delete-group", "--yes", made["name"])
-    line.json("teams", "assign-group", "Crew", "1")
-    assert line.json("storage", "disable-group", made["name"])["is_enabled"] is False
-    assert line.json("storage", "delete-group", "--yes", made["name"])["id"] == made["id"]
-    assert len(line.json("storage", "groups")) == 1
-    [entry] = audit_rows(rt, "admin_delete_policy_group")
-    assert entry.entity_name == made["name"]
-
-
 def test_nobody_is_assigned_to_a_disabled_group(line, user):
     made = make_group(line)
     line.json("storage", "disable-group", made["name"])
