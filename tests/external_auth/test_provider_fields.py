@@ -5,18 +5,23 @@ import pytest
 from app.external_auth.errors import ProviderInvalid, ProviderKeyInvalid
 from app.external_auth.models import ProviderKind
 from app.external_auth.providers.schemas import load
-from app.external_auth.providers.service import checked_key
+from app.external_auth.providers.service import checked_key, named_kind
 
 OIDC, MICROSOFT, GITHUB = ProviderKind.OIDC, ProviderKind.MICROSOFT, ProviderKind.GITHUB
 GENERIC = ProviderKind.GENERIC_OAUTH2
+# Their addresses are fixed: whether they insist on a verified address, and what they ask for.
+DEDICATED = {
+    GITHUB: (True, "read:user user:email"),
+    ProviderKind.GOOGLE: (True, "openid profile email"),
+    MICROSOFT: (False, "openid profile email"),
+    ProviderKind.QQ: (False, "get_user_info"),
+}
+ENDPOINTS = ("authorization_url", "token_url", "userinfo_url")
 NEEDED = {
     OIDC: {"display_name": "Corporate", "issuer_url": "https://id.example.com"},
     GENERIC: {
         "display_name": "Any",
-        **{
-            f"{name}_url": "https://id.example.com/x"
-            for name in ("authorization", "token", "userinfo")
-        },
+        **dict.fromkeys(ENDPOINTS, "https://id.example.com/x"),
     },
 }
 
@@ -109,6 +114,14 @@ def test_without_a_tenant_all_of_them_may_come():
             [["localhost"], ["*.example.com"], ["a@example.com"], ["x" * 250 + ".com"]],
         ),
         (GITHUB, "tenant", ["common"]),
+        (OIDC, "issuer_url", [""]),
+        *((OIDC, field, ["https://id.example.com/x"]) for field in ENDPOINTS),
+        *((GENERIC, field, [""]) for field in ENDPOINTS),
+        *(
+            (kind, field, ["https://evil.example"])
+            for kind in DEDICATED
+            for field in ("issuer_url", *ENDPOINTS)
+        ),
     ],
 )
 def test_what_breaks_a_rule_names_the_field(kind, field, values):
@@ -117,7 +130,28 @@ def test_what_breaks_a_rule_names_the_field(kind, field, values):
             loaded(kind, **{field: value})
 
 
-def test_what_is_no_key():
+@pytest.mark.parametrize("kind", DEDICATED)
+def test_dedicated_kinds_need_a_client_id_only(kind):
+    stored = load(kind, {"client_id": "id"})
+    assert (stored["require_email_verified"], stored["scopes"]) == DEDICATED[kind]
+    assert stored["display_name"].lower() == kind
+    assert {stored[field] for field in ("issuer_url", *ENDPOINTS)} == {None}
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"), [(OIDC, "issuer_url"), *((GENERIC, field) for field in ENDPOINTS)]
+)
+def test_addresses_without_which_a_kind_does_not_work(kind, field):
+    given = {name: value for name, value in NEEDED[kind].items() if name != field}
+    with pytest.raises(ProviderInvalid, match=f"^{field} "):
+        load(kind, {"client_id": "id", **given})
+
+
+def test_generic_oauth2_has_an_old_name():
+    assert named_kind("oauth2") is GENERIC
+
+
+def test_an_invalid_key_is_refused():
     for key in ("a", "-a-", "a_b", "a/b", "x" * 65, "ü1", "new"):
         with pytest.raises(ProviderKeyInvalid):
             checked_key(key)
