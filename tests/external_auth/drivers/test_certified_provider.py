@@ -1,4 +1,4 @@
-"""Against a real, certified provider: npm's oidc-provider."""
+"""Every variant of a real, certified provider: npm's oidc-provider."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,6 +26,8 @@ from tests.support.oidc_provider import (
     OidcProvider,
     parameters,
 )
+
+pytestmark = pytest.mark.soak
 
 REDIRECT_URI = f"http://localhost{CALLBACK}"
 
