@@ -10,14 +10,11 @@ from alembic.script import ScriptDirectory
 from PIL import Image
 
 from app.core.config import MIGRATIONS
-from app.events import messages as events
-from app.events.messages import Audience, Kind, StorageEvent
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
 from tests.support.factories import audit_rows, configure, count
 from tests.support.images import BLUE, RED, plain, upload
 from tests.support.live import eventually
 from tests.support.races import run_concurrently
-from tests.support.streams import OpenStream
 
 
 @pytest.fixture
@@ -101,18 +98,3 @@ def test_a_setting_changed_elsewhere_is_soon_in_force_on_both(bed, user, pair):
     configure(bed.rt, auth_access_token_ttl_secs=60)
     for client in pair:
         eventually(lambda c=client: c.login(user).ok()["expires_in"] == 60, "the new value", 5)
-
-
-def test_an_event_reaches_the_streams_of_both(bed, user, pair):
-    with ExitStack() as stack:
-        streams = []
-        for client in pair:
-            client.login(user).ok()
-            streams.append(stack.enter_context(OpenStream(client)).opened())
-        event = StorageEvent(
-            Kind.FILE_CREATED, {"kind": "personal"}, bed.rt.clock.now(), file_ids=(7,)
-        )
-        events.publish(bed.rt, Audience(user_id=user.id), event)
-        for stream in streams:
-            # An instance that has just started tells pages to reload everything.
-            assert stream.change()["file_ids"] == [7]
