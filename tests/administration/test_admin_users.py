@@ -169,7 +169,7 @@ def test_a_change_meant_for_another_state_is_refused(boss, rt, user):
         {"must_change_password": True},
     ],
 )
-def test_nobody_shuts_himself_out(boss, rt, admin, change):
+def test_administrators_do_not_lock_themselves_out(boss, rt, admin, change):
     make_user(rt, role="admin")
     boss.patch(path(admin), change).fails(409, "conflict")
     assert boss.me().ok()["role"] == "admin"
@@ -238,7 +238,7 @@ def test_the_other_administrators_hear_of_a_new_one(boss, rt, admin, user):
 
 
 @pytest.mark.parametrize("loss", [{"role": "user"}, {"status": "disabled"}])
-def test_whoever_is_no_administrator_any_more_is_told(boss, rt, loss):
+def test_a_former_administrator_is_told(boss, rt, loss):
     other = make_user(rt, role="admin")
     boss.patch(path(other), loss).ok()
     assert [row.recipient for row in outbox.rows(rt)] == [other.email]

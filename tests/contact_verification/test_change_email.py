@@ -146,7 +146,7 @@ def test_a_refused_repetition_leaves_the_first_link_alone(signed_in, mailbox):
 # --- refusals in their order -------------------------------------------------------------------
 
 
-def test_what_is_no_address_is_a_bad_request(rt, signed_in, user):
+def test_an_invalid_address_is_a_bad_request(rt, signed_in, user):
     change_user(rt, user, activated_at=None)
     for new in ("", "nobody", "a@b.example\r\nBcc: c"):
         change(signed_in, new).fails(400, "bad_request")

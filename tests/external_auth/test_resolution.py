@@ -66,7 +66,7 @@ def nothing_happened(rt, users):
 
 
 @pytest.mark.both_databases
-def test_b1_a_known_identity_signs_in_and_is_brought_up_to_date(rt, api, user, fake, corp, clock):
+def test_a_known_identity_signs_in_and_is_brought_up_to_date(rt, api, user, fake, corp, clock):
     link(rt, user, corp, subject=SUBJECT, email_snapshot="old@example.com")
     later = clock.advance(days=3)
     signs_in(sign_in(api, fake))
@@ -77,7 +77,7 @@ def test_b1_a_known_identity_signs_in_and_is_brought_up_to_date(rt, api, user, f
     assert audit_rows(rt, "user_external_auth_link") == []
 
 
-def test_a1_without_an_address_the_old_one_is_kept(rt, api, user, fake, corp):
+def test_without_an_address_the_old_one_is_kept(rt, api, user, fake, corp):
     link(rt, user, corp, subject=SUBJECT, email_snapshot=JANE, display_name_snapshot="Jane")
     fake.claims |= {"email": REMOVED, "email_verified": REMOVED, "name": REMOVED}
     signs_in(sign_in(api, fake))
@@ -85,7 +85,7 @@ def test_a1_without_an_address_the_old_one_is_kept(rt, api, user, fake, corp):
     assert (row.email_snapshot, row.display_name_snapshot) == (JANE, "Jane")
 
 
-def test_b1_rules_for_new_identities_do_not_bind_known_ones(rt, api, user, fake, corp):
+def test_rules_for_new_identities_do_not_bind_known_ones(rt, api, user, fake, corp):
     link(rt, user, corp, subject=SUBJECT)
     change_provider(rt, corp, allowed_domains=["other.example"])
     fake.claims["email_verified"] = False
@@ -94,14 +94,14 @@ def test_b1_rules_for_new_identities_do_not_bind_known_ones(rt, api, user, fake,
 
 
 @pytest.mark.parametrize("email", [JANE, REMOVED])
-def test_a1_b1_a_disabled_account_stays_out(rt, api, user, fake, corp, email):
+def test_a_disabled_account_stays_out(rt, api, user, fake, corp, email):
     link(rt, user, corp, subject=SUBJECT)
     change_user(rt, user, status="disabled")
     fake.claims["email"] = email
     fails(sign_in(api, fake), "auth.account_disabled")
 
 
-def test_b1_an_identity_is_one_whichever_provider_vouches_for_it(rt, api, user, fake, corp):
+def test_an_identity_is_one_whichever_provider_vouches_for_it(rt, api, user, fake, corp):
     link(rt, user, corp, subject=SUBJECT)
     add_provider(rt, fake, key="second")
     signs_in(sign_in(api, fake, key="second"))
@@ -109,7 +109,7 @@ def test_b1_an_identity_is_one_whichever_provider_vouches_for_it(rt, api, user, 
     assert len(links(rt)) == 1
 
 
-def test_b1_an_identity_that_is_unlinked_this_moment_signs_nobody_in(
+def test_an_identity_that_is_unlinked_this_moment_signs_nobody_in(
     rt, api, user, fake, corp, monkeypatch
 ):
     """Its owner removes the link while the account is waited for."""
@@ -126,12 +126,12 @@ def test_b1_an_identity_that_is_unlinked_this_moment_signs_nobody_in(
     assert count(rt, LoginSession) == 0
 
 
-def test_b1_another_namespace_is_another_identity(rt, api, user, fake, corp):
+def test_another_namespace_is_another_identity(rt, api, user, fake, corp):
     link(rt, user, corp, subject=SUBJECT, identity_namespace="https://other.example")
     asks_for_address(sign_in(api, fake))
 
 
-def test_b1_subjects_are_compared_exactly(rt, api, user, fake, corp):
+def test_subjects_are_compared_exactly(rt, api, user, fake, corp):
     link(rt, user, corp, subject="abc")
     for subject in ("ABC", "abc ", "ab"):
         fake.claims["sub"] = subject
@@ -141,7 +141,7 @@ def test_b1_subjects_are_compared_exactly(rt, api, user, fake, corp):
 # --- no address ------------------------------------------------------------------------
 
 
-def test_a3_without_an_address_one_is_asked_for(rt, api, fake, corp, provisioning, auto_link):
+def test_without_an_address_one_is_asked_for(rt, api, fake, corp, provisioning, auto_link):
     fake.claims["email"] = REMOVED
     asks_for_address(sign_in(api, fake))
     nothing_happened(rt, 1)
@@ -170,7 +170,7 @@ def test_who_is_known_signs_in_whatever_becomes_of_user_info(rt, api, user, fake
     assert api.me().ok()["id"] == user.id
 
 
-def test_a2_github_without_a_verified_address_is_refused(rt, api, fake, admin):
+def test_github_without_a_verified_address_is_refused(rt, api, fake, admin):
     urls = {n: f"{fake.issuer}/{n}" for n in ("authorize", "token", "user")}
     provider = add_provider(rt, fake, kind="github")
     change_provider(
@@ -197,7 +197,7 @@ def test_a2_github_without_a_verified_address_is_refused(rt, api, fake, admin):
 
 
 @pytest.mark.parametrize("verified", [False, REMOVED])
-def test_b2_an_unverified_address_is_refused(
+def test_an_unverified_address_is_refused(
     rt, api, fake, corp, provisioning, auto_link, verified
 ):
     fake.claims["email_verified"] = verified
@@ -219,7 +219,7 @@ def test_b2_an_unverified_address_is_refused(
         ("xn--bcher-kva.example", "jane@bücher.example", True),
     ],
 )
-def test_b3_only_listed_domains_are_taken(
+def test_only_listed_domains_are_taken(
     rt, api, fake, admin, corp, provisioning, domains, email, is_taken
 ):
     listed = domains.split(",")
@@ -238,7 +238,7 @@ def test_b3_only_listed_domains_are_taken(
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("email", [JANE, "Jane@Example.COM"])
-def test_b4_a_verified_address_links_its_account(rt, api, fake, corp, owner, auto_link, email):
+def test_a_verified_address_links_its_account(rt, api, fake, corp, owner, auto_link, email):
     configure(rt, auth_allow_user_registration=False)
     fake.claims["email"] = email
     signs_in(sign_in(api, fake))
@@ -262,13 +262,13 @@ def test_an_address_is_kept_as_registration_keeps_it(rt, api, fake, corp, provis
     ApiClient(api.app).post("/auth/register", body).fails(400, "auth.email_exists")
 
 
-def test_b4_only_when_it_is_switched_on(rt, api, fake, corp, owner):
+def test_only_when_it_is_switched_on(rt, api, fake, corp, owner):
     asks_for_address(sign_in(api, fake))
     assert links(rt) == []
 
 
 @pytest.mark.parametrize("column", ["email_verified_at", "activated_at"])
-def test_b4_an_account_that_has_not_proven_its_address_is_never_linked(
+def test_an_account_that_has_not_proven_its_address_is_never_linked(
     rt, api, fake, corp, owner, auto_link, provisioning, column
 ):
     """Who registered with somebody else's address must not be given that person's identity."""
@@ -277,10 +277,10 @@ def test_b4_an_account_that_has_not_proven_its_address_is_never_linked(
     nothing_happened(rt, 2)
 
 
-def test_b4_an_address_the_provider_has_not_proven_never_links(
+def test_an_address_the_provider_has_not_proven_never_links(
     rt, api, fake, corp, owner, auto_link, provisioning
 ):
-    """Who calls himself by somebody else's address at a provider must not get that account."""
+    """Those who claim somebody else's address at a provider must not get that account."""
     change_provider(rt, corp, require_email_verified=False)
     for verified in (False, REMOVED):
         fake.claims["email_verified"] = verified
@@ -288,19 +288,19 @@ def test_b4_an_address_the_provider_has_not_proven_never_links(
     nothing_happened(rt, 2)
 
 
-def test_b4_a_disabled_account_is_not_linked(rt, api, fake, corp, owner, auto_link):
+def test_a_disabled_account_is_not_linked(rt, api, fake, corp, owner, auto_link):
     change_user(rt, owner, status="disabled")
     fails(sign_in(api, fake), "auth.account_disabled")
     nothing_happened(rt, 2)
 
 
-def test_b4_a_pending_address_is_nobodys(rt, api, fake, corp, admin, auto_link):
+def test_a_pending_address_is_nobodys(rt, api, fake, corp, admin, auto_link):
     make_user(rt, pending_email=JANE)
     asks_for_address(sign_in(api, fake))
     nothing_happened(rt, 2)
 
 
-def test_b4_an_address_that_was_given_up_this_moment_links_nothing(
+def test_an_address_that_was_given_up_this_moment_links_nothing(
     rt, api, fake, corp, owner, auto_link, monkeypatch
 ):
     """Between being found and being held the account may get another address."""
@@ -313,14 +313,14 @@ def test_b4_an_address_that_was_given_up_this_moment_links_nothing(
     nothing_happened(rt, 2)
 
 
-def test_b4_an_account_has_one_identity_per_provider(rt, api, fake, corp, owner, auto_link):
+def test_an_account_has_one_identity_per_provider(rt, api, fake, corp, owner, auto_link):
     link(rt, owner, corp, subject="another")
     fails(sign_in(api, fake), "conflict")
     assert [row.subject for row in links(rt)] == ["another"]
     assert count(rt, LoginSession) == 0
 
 
-def test_b4_a_subject_has_one_account_per_provider(rt, api, fake, corp, owner, auto_link, user):
+def test_a_subject_has_one_account_per_provider(rt, api, fake, corp, owner, auto_link, user):
     link(rt, user, corp, subject=SUBJECT, identity_namespace="https://former.example")
     fails(sign_in(api, fake), "conflict")
 
@@ -329,7 +329,7 @@ def test_b4_a_subject_has_one_account_per_provider(rt, api, fake, corp, owner, a
 
 
 @pytest.mark.both_databases
-def test_b6_an_account_is_made(rt, api, fake, corp, provisioning, clock):
+def test_an_account_is_made(rt, api, fake, corp, provisioning, clock):
     configure(rt, default_storage_quota=5000)
     signs_in(sign_in(api, fake, return_path="/files"), "/files")
     row = user_named(rt, "jane")
@@ -348,20 +348,20 @@ def test_b6_an_account_is_made(rt, api, fake, corp, provisioning, clock):
         assert entry.user_id == row.id
 
 
-def test_b6_the_account_cannot_be_entered_by_a_password(rt, api, fake, corp, provisioning):
+def test_the_account_cannot_be_entered_by_a_password(rt, api, fake, corp, provisioning):
     signs_in(sign_in(api, fake))
     for password in ("", "password", "None"):
         api.stranger().login("jane", password).fails(401, "auth.credentials_failed")
 
 
-def test_b6_signing_in_again_makes_no_second_one(rt, api, fake, corp, provisioning):
+def test_signing_in_again_makes_no_second_one(rt, api, fake, corp, provisioning):
     for _ in range(3):
         signs_in(sign_in(api, fake))
         api.post("/auth/logout").ok()
     assert count(rt, User) == 2
 
 
-def test_b6_an_unverified_address_makes_an_unverified_account(rt, api, fake, corp, provisioning):
+def test_an_unverified_address_makes_an_unverified_account(rt, api, fake, corp, provisioning):
     change_provider(rt, corp, require_email_verified=False)
     fake.claims["email_verified"] = False
     signs_in(sign_in(api, fake))
@@ -370,35 +370,35 @@ def test_b6_an_unverified_address_makes_an_unverified_account(rt, api, fake, cor
     assert api.me().ok()["email_verified"] is False
 
 
-def test_b6_the_local_email_policy_does_not_apply(rt, api, fake, corp, provisioning):
+def test_the_local_email_policy_does_not_apply(rt, api, fake, corp, provisioning):
     configure(rt, auth_local_email_blocklist=["example.com"])
     signs_in(sign_in(api, fake))
 
 
-def test_b6_works_while_passwords_are_switched_off(rt, api, fake, corp, provisioning):
+def test_works_while_passwords_are_switched_off(rt, api, fake, corp, provisioning):
     configure(rt, auth_password_login_enabled=False)
     signs_in(sign_in(api, fake))
 
 
-def test_b6_needs_an_installation_that_is_ready(rt, api, fake, corp, provisioning):
+def test_needs_an_installation_that_is_ready(rt, api, fake, corp, provisioning):
     remove_storage_route(rt)
     fails(sign_in(api, fake), "validation.system_not_initialized")
     nothing_happened(rt, 1)
 
 
-def test_b6_an_address_somebody_is_changing_to_is_taken(rt, api, fake, corp, provisioning):
+def test_an_address_somebody_is_changing_to_is_taken(rt, api, fake, corp, provisioning):
     make_user(rt, pending_email=JANE)
     fails(sign_in(api, fake), "auth.email_exists")
     nothing_happened(rt, 2)
 
 
-def test_b6_a_taken_username_gets_a_random_end(rt, api, fake, corp, provisioning):
+def test_a_taken_username_gets_a_random_end(rt, api, fake, corp, provisioning):
     make_user(rt, username="Jane", email="first@example.com")
     signs_in(sign_in(api, fake))
     assert api.me().ok()["username"].startswith("jane-")
 
 
-def test_b6_after_five_taken_usernames_it_gives_up(rt, api, fake, corp, provisioning, monkeypatch):
+def test_after_five_taken_usernames_it_gives_up(rt, api, fake, corp, provisioning, monkeypatch):
     monkeypatch.setattr(
         "app.external_auth.sign_in.linking.random_alphanumerics", lambda count: "0" * count
     )
@@ -419,7 +419,7 @@ def test_b6_after_five_taken_usernames_it_gives_up(rt, api, fake, corp, provisio
         ("\u202ejane\u0000", "jane"),
     ],
 )
-def test_b6_the_username(rt, api, fake, corp, provisioning, preferred, username):
+def test_the_username(rt, api, fake, corp, provisioning, preferred, username):
     """What is not text is ignored."""
     fake.claims["preferred_username"] = preferred
     signs_in(sign_in(api, fake))
@@ -427,7 +427,7 @@ def test_b6_the_username(rt, api, fake, corp, provisioning, preferred, username)
 
 
 @pytest.mark.parametrize("switch", ["require_email_verified", "auto_link_verified_email_enabled"])
-def test_b5_an_unverified_address_makes_no_account(rt, api, fake, corp, provisioning, switch):
+def test_an_unverified_address_makes_no_account(rt, api, fake, corp, provisioning, switch):
     other = {"require_email_verified": False, "auto_link_verified_email_enabled": False}
     change_provider(rt, corp, **(other | {switch: True}))
     fake.claims["email_verified"] = False
@@ -438,18 +438,18 @@ def test_b5_an_unverified_address_makes_no_account(rt, api, fake, corp, provisio
     nothing_happened(rt, 1)
 
 
-def test_b5_while_registration_is_closed_no_account_is_made(rt, api, fake, corp, provisioning):
+def test_while_registration_is_closed_no_account_is_made(rt, api, fake, corp, provisioning):
     configure(rt, auth_allow_user_registration=False)
     asks_for_address(sign_in(api, fake))
     nothing_happened(rt, 1)
 
 
-def test_b5_the_address_of_an_account_makes_no_second_one(rt, api, fake, corp, provisioning, owner):
+def test_the_address_of_an_account_makes_no_second_one(rt, api, fake, corp, provisioning, owner):
     asks_for_address(sign_in(api, fake))
     nothing_happened(rt, 2)
 
 
-def test_b7_otherwise_an_address_is_asked_for(rt, api, fake, corp, owner, clock):
+def test_otherwise_an_address_is_asked_for(rt, api, fake, corp, owner, clock):
     asks_for_address(sign_in(api, fake, return_path="/x"), "/x")
     nothing_happened(rt, 2)
     with rt.reading() as connection:

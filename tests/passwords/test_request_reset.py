@@ -188,7 +188,7 @@ def test_of_parallel_requests_one_sends_a_mail(rt, api, user, mailbox):
 # --- refusals ----------------------------------------------------------------------------------
 
 
-def test_what_is_no_address_is_refused(api):
+def test_an_invalid_address_is_refused(api):
     for email in ("", " ", "nobody", "a@b@example.com", "a@example.com\r\nBcc: b@c.de"):
         answer = request(api, email)
         assert (answer.status, answer.code) == (400, "bad_request"), email

@@ -97,7 +97,7 @@ def test_big_numbers_stay_whole(rt, signed_in, user):
     assert (me["storage_used"], me["storage_quota"]) == (2**62 + 1, 2**63 - 1)
 
 
-def test_everybody_sees_himself(rt, signed_in, user):
+def test_people_see_themselves(rt, signed_in, user):
     other = make_user(rt)
     theirs = signed_in.stranger()
     theirs.login(other).ok()

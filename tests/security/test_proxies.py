@@ -82,14 +82,14 @@ def test_a_proxy_on_a_dual_stack_socket_is_recognised(behind):
     assert seen_address(behind, headers, peer="::ffff:10.0.1.1") == "10.0.1.1"
 
 
-def test_loopback_in_ipv6_clothes_is_a_trusted_loopback(make_app):
+def test_ipv4_mapped_loopback_is_a_trusted_loopback(make_app):
     app = make_app(trusted_proxies=(ipaddress.ip_network("127.0.0.1"),))
     headers = {"X-Forwarded-For": CLIENT}
     assert seen_address(ApiClient(app), headers, peer="::ffff:127.0.0.1") == CLIENT
     assert seen_address(ApiClient(app), headers, peer="::ffff:127.0.0.2") == "127.0.0.2"
 
 
-def test_a_forwarded_hop_in_ipv6_clothes_is_skipped_when_it_is_a_trusted_proxy(behind):
+def test_an_ipv4_mapped_hop_is_skipped_when_it_is_a_trusted_proxy(behind):
     headers = {"X-Forwarded-For": f"{CLIENT}, ::ffff:{EDGE}"}
     assert seen_address(behind, headers) == CLIENT
 

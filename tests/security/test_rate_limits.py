@@ -172,7 +172,7 @@ def test_a_token_is_taken_of_network_and_subscriber_or_of_neither(client, clock)
     check(client, address=network(0)).ok()
 
 
-def test_an_ipv4_address_in_ipv6_clothes_is_the_same_address(client):
+def test_an_ipv4_mapped_address_is_the_same_address(client):
     spend(lambda: check(client, address="198.51.100.1"), 2)
     spend(lambda: check(client, address="::ffff:198.51.100.1"), 2)
     check(client, address="198.51.100.1").fails(429, "rate_limited")

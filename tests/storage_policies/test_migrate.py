@@ -200,7 +200,7 @@ def test_the_role_is_the_accounts_of_this_moment(rt, api, root, target):
         ({"status": "disabled"}, "auth.account_disabled"),
     ],
 )
-def test_who_is_no_administrator_any_more_when_the_body_is_here_moves_nothing(
+def test_a_former_administrator_moves_nothing_once_the_body_is_here(
     rt, api, root, target, monkeypatch, columns, code
 ):
     real = migration.migrate_assignments
