@@ -1,8 +1,8 @@
-"""Runs jobs concurrently, and counts waits for events."""
+"""Runs jobs concurrently."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier, Event
+from threading import Barrier
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -18,16 +18,3 @@ def run_concurrently(jobs: Sequence[Callable[[], T]]) -> list[T]:
 
     with ThreadPoolExecutor(len(jobs)) as pool:
         return list(pool.map(run, jobs))
-
-
-def count_waits(event: Event) -> Callable[[], int]:
-    """Return a function that counts the calls of `event.wait` from now on."""
-    wait = event.wait
-    timeouts: list[float | None] = []
-
-    def noted(timeout: float | None = None) -> bool:
-        timeouts.append(timeout)
-        return wait(timeout)
-
-    event.wait = noted  # type: ignore[method-assign]
-    return lambda: len(timeouts)
