@@ -197,9 +197,7 @@ def test_github_without_a_verified_address_is_refused(rt, api, fake, admin):
 
 
 @pytest.mark.parametrize("verified", [False, REMOVED])
-def test_an_unverified_address_is_refused(
-    rt, api, fake, corp, provisioning, auto_link, verified
-):
+def test_an_unverified_address_is_refused(rt, api, fake, corp, provisioning, auto_link, verified):
     fake.claims["email_verified"] = verified
     fails(sign_in(api, fake), DENIED)
     nothing_happened(rt, 1)
