@@ -1,5 +1,7 @@
 """Every command has its twin over HTTP, and both are the same action in the audit log."""
 
+import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -149,6 +151,8 @@ PAIRS: dict[str, tuple[str, dict[str, Any] | None]] = {
         {"username": "new{n}", "email": "new{n}@example.com"},
     ),
     "users send-reset-mail": ("{user}", None),
+    "sessions revoke": ("{session}", None),
+    "users set-role": ("{user} user", {"role": "user"}),
     "users disable": ("{user}", {"status": "disabled"}),
     "users enable": ("{user}", {"status": "active"}),
     "users require-password-change": ("{user}", {"must_change_password": True}),
@@ -202,17 +206,18 @@ UNTRIED = {
     "keys rotate",  # the keys of a test come from its environment
     "mail retry",  # as mail flush
     "mail test",  # asks an SMTP server
-    "sessions revoke",
     "storage create-group",
     "storage set-default",
     "users remove-link",
     "users remove-passkey",
-    "users set-role",
 }
+# What ends the names of those ids in an entry that are of one of the two.
+OWN = ("user_id", "group_id", "session_id")
 # The argument of a path by command, or by group of commands.
 OBJECTS = {
     "invitations revoke": "spare",
     "users": "user_id",
+    "sessions": "user_id",
     "teams": "team",
     "storage": "group",
     "invitations": "invitation",
@@ -232,9 +237,10 @@ def operator(api: ApiClient, admin: KnownUser) -> ApiClient:
     return api
 
 
-def prepared(rt: Runtime, line: CommandLine, number: int) -> dict[str, Any]:
+def prepared(app: Flask, rt: Runtime, line: CommandLine, number: int) -> dict[str, Any]:
     """Make what one of the two changes; return names and ids."""
-    user = factories.make_user(rt, username=f"user{number}")
+    user = factories.make_user(rt, username=f"user{number}", role="admin")
+    factories.bearer_of(rt, app, user)
     policy = line.json("storage", "policies")[0]["name"]
     groups = [
         line.json("storage", "create-group", f"{name}{number}", "--policy", policy)["id"]
@@ -249,6 +255,7 @@ def prepared(rt: Runtime, line: CommandLine, number: int) -> dict[str, Any]:
         "n": number,
         "user": user.username,
         "user_id": user.id,
+        "session": line.json("sessions", "list", user.username)[0]["id"],
         "team": line.json("teams", "create", f"team{number}", "--owner", "boss")["id"],
         "group": groups[0],
         "other": groups[1],
@@ -270,16 +277,29 @@ def filled(value: Any, names: dict[str, Any]) -> Any:
 
 def path_of(template: str, command: str, names: dict[str, Any]) -> str:
     changed = OBJECTS.get(command) or OBJECTS.get(command.partition(" ")[0], "n")
-    values = {"id": names[changed], "user_id": names["user_id"], "key": names["setting"]}
+    values = {"id": names[changed], "user_id": names["user_id"]}
+    values |= {"session_id": names["session"], "key": names["setting"]}
     path = template.removeprefix("/api/v1").format_map(values)
     return path + QUERIES.get(command, "").format_map(names)
 
 
-def recorded(rt: Runtime, after: int) -> list[tuple[str, str]]:
-    """Return what was recorded after an entry."""
-    wanted = sa.select(AuditEntry.action, AuditEntry.entity_type).where(AuditEntry.id > after)
+def recorded(rt: Runtime, after: int, names: dict[str, Any]) -> list[tuple[str, str, Any]]:
+    """Return what was recorded after an entry, about whatever has these names and ids."""
+    columns = AuditEntry.action, AuditEntry.entity_type, AuditEntry.details
     with rt.reading() as connection:
-        return [(row.action, row.entity_type) for row in connection.execute(wanted)]
+        rows = connection.execute(sa.select(*columns).where(AuditEntry.id > after))
+        return [(row.action, row.entity_type, told(row.details, names)) for row in rows]
+
+
+def told(details: str | None, names: dict[str, Any]) -> dict[str, Any]:
+    """Return details; of ids whether they are among these, and texts without the number."""
+    found = json.loads(details or "{}")
+    for member, value in found.items():
+        if member.endswith(OWN) and not member.startswith("previous_"):
+            found[member] = value in names.values()
+        elif isinstance(value, str):
+            found[member] = re.sub(rf"(?<=[a-z]){names['n']}\b", "{n}", value)
+    return found
 
 
 def last(rt: Runtime) -> int:
@@ -298,7 +318,7 @@ def test_a_command_and_its_twin_are_the_same_action(
     app: Flask, rt: Runtime, line: CommandLine, operator: ApiClient, clock: FakeClock
 ) -> None:
     known, findings = operations(app), Findings()
-    one, other = (prepared(rt, line, number) for number in (1, 2))
+    one, other = (prepared(app, rt, line, number) for number in (1, 2))
     assert line("mail", "flush").exit_code == 0
     clock.advance(minutes=2)  # until an invitation may be sent again
     for command, (words, body) in PAIRS.items():
@@ -306,10 +326,10 @@ def test_a_command_and_its_twin_are_the_same_action(
             before = last(rt)
             done = line(*command.split(), *words.format_map(one).split(), "--json")
             assert done.exit_code == 0, done
-            by_command, before = recorded(rt, before), last(rt)
+            by_command, before = recorded(rt, before, one), last(rt)
             method, template = known[TWINS[command]]
             given = body and {name: filled(value, other) for name, value in body.items()}
             answer = operator.call(method.upper(), path_of(template, command, other), given)
             assert answer.status < 300, answer
-            assert recorded(rt, before) == by_command
+            assert recorded(rt, before, other) == by_command
     findings.are_none()
