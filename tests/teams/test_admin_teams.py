@@ -175,7 +175,9 @@ def test_members_come_and_go(boss, rt, path, owner, team):
     ]
 
 
-def test_the_last_owner_stays_one(boss, path, owner):
+def test_the_last_owner_stays_one(boss, rt, path, owner):
+    """Whoever owns another team."""
+    teams.create(rt, COMMAND_LINE, "Others", make_user(rt).username)
     boss.patch(f"{path}/members/{owner.id}", {"role": "member"}).fails(409, "conflict")
     boss.delete(f"{path}/members/{owner.id}").fails(409, "conflict")
     assert boss.get(path).ok()["owner_id"] == owner.id
