@@ -1,14 +1,17 @@
 """Every route of the administration has a control in the console that calls it."""
 
+import posixpath
 import re
 
 from flask import Flask
 
-from app.pages.files import STATIC
+from app.pages.files import STATIC, all_files
+from app.pages.registry import MISSING, PAGES
 from tests.contract.routes import routes
 
 ADMIN = "/api/v1/admin"
 CALL = re.compile(r'\bcall(?:ForFile)?\(\s*"(\w+)",\s*"([^"]+)"')
+ON_DEMAND = re.compile(r'await import\("([^"]+)"\)')
 # What no module calls by its path, and why.
 NOT_CALLED = {
     "GET /admin/users/{id}/avatar/{size}": "an image, whose address is in what is told of a user",
@@ -24,9 +27,22 @@ NOT_CALLED = {
 }
 
 
+def modules() -> set[str]:
+    """Return the modules that pages load, at once or on demand."""
+    waiting = [page.module for page in (*PAGES, *MISSING.values())]
+    found: set[str] = set()
+    while waiting:
+        new = set(all_files().graph(waiting.pop())) - found
+        found |= new
+        for name in new:
+            paths = ON_DEMAND.findall((STATIC / name).read_text())
+            waiting += [posixpath.normpath(posixpath.join(name, "..", path)) for path in paths]
+    return found
+
+
 def calls() -> set[str]:
-    """Return method and path of all calls of the pages' modules."""
-    sources = [file.read_text() for file in STATIC.rglob("*.js")]
+    """Return method and path of all calls of the modules that pages load."""
+    sources = [(STATIC / name).read_text() for name in modules()]
     found = [call for source in sources for call in CALL.findall(source)]
     return {f"{method.upper()} {path}" for method, path in found}
 
