@@ -3,7 +3,9 @@
 import json
 
 import pytest
+from flask import Flask, jsonify
 from schemathesis.checks import CHECKS
+from werkzeug.routing import Map
 
 from tests.security import fuzz
 from tests.support.smtp import RecordingSmtpServer
@@ -62,3 +64,50 @@ def test_others_find_what_the_description_says(service, principal, usual):
     summary = fuzz.run(service, principal, examples=3, phases=phases)
     insist(summary, service, fewest=150, phases=phases)
     assert summary.statuses[usual] >= 20, str(summary)  # they are signed in
+
+
+# --- it would tell -----------------------------------------------------------------------------
+
+
+class Apart(Flask):
+    """An application that does not share the routes of the others."""
+
+    url_map_class = Map
+
+
+def faulty(status, body):
+    """Return an application with one operation that answers so, and promises something else."""
+    app = Apart("faulty")
+    text = {"type": "object", "required": ["msg"], "properties": {"msg": {"type": "string"}}}
+    answers = {"200": {"description": "OK", "content": {"application/json": {"schema": text}}}}
+    name = {"in": "query", "name": "name", "schema": {"type": "string"}}
+    operation = {"parameters": [name], "responses": answers}
+    document = {
+        "openapi": "3.1.0",
+        "info": {"title": "faulty", "version": "1"},
+        "paths": {"/faulty": {"get": operation}},
+    }
+    app.add_url_rule(fuzz.OPENAPI, "document", lambda: jsonify(document))
+    app.add_url_rule("/faulty", "faulty", lambda: (jsonify(body), status))
+    return app
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "check"),
+    [
+        (200, {"msg": 1}, "response_schema_conformance"),
+        (201, {"msg": "undescribed"}, "status_code_conformance"),
+        (400, {"msg": "invalid query: name: unknown"}, "positive_data_acceptance"),
+        (500, {"msg": "broken"}, "not_a_server_error"),
+    ],
+)
+def test_a_service_that_breaks_its_promise_is_found_out(status, body, check):
+    summary = fuzz.run(faulty(status, body), "anonymous", examples=3, phases=("fuzzing",))
+    assert any(check in kind for kind in summary.failures), str(summary)
+
+
+def test_a_refusal_of_what_is_asked_for_is_no_fault_of_form():
+    app = faulty(400, {"msg": "This name is taken."})
+    summary = fuzz.run(app, "anonymous", examples=3, phases=("fuzzing",))
+    assert not [kind for kind in summary.failures if "positive_data_acceptance" in kind]
+    assert any("status_code_conformance" in kind for kind in summary.failures)
