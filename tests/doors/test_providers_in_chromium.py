@@ -93,9 +93,9 @@ def try_out_offline(page: Page, complaints: Complaints) -> None:
     try_out(page)
     answered(page, draft, 400, "bad_request")
     assert answer_to(page, "Test")[0] == 400
+    page.unroute(draft)
     expect(page.locator("#problem")).to_contain_text("No.")
     complaints.take_refusal(400)
-    page.unroute(draft)
 
 
 def add(page: Page, kind: str, at: FakeProvider, complaints: Complaints) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support import npm
 from tests.support.browser import Complaints, needs_chromium
 from tests.support.factories import PASSWORD
 from tests.support.pages import (
@@ -226,14 +225,11 @@ WALKS: list[Walk] = [
 def test_everybody_can_use_every_state(
     page: Page, site: Site, complaints: Complaints, walk: Walk
 ) -> None:
-    try:
-        found = {state: faults_of(page) for state in walk(page, site)}
-    except npm.Missing as reason:
-        pytest.skip(f"no axe-core: {reason}")
-    assert {state: faults for state, faults in found.items() if faults} == {}
-    page.goto("about:blank")  # some states ask again and again
     # Refusals are part of some states, and the browser logs each.
     complaints.forgive("status of")
+    found = {state: faults for state in walk(page, site) if (faults := faults_of(page))}
+    page.goto("about:blank")  # some states ask again and again
+    assert found == {}
 
 
 def test_with_forced_colours_borders_and_states_stay_visible(page: Page, site: Site) -> None:

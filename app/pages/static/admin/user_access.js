@@ -13,14 +13,17 @@ import { orSignIn } from "../base/session.js";
 import { checkbox, field, select, submitLine } from "../console/fields.js";
 import { panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
+import { carryOver } from "./meanwhile.js";
 import { quotaField } from "./quota.js";
 
 /** @typedef {import("./lookups.js").User} User */
 /** @typedef {(user: User) => void} Changed */
 
-/** The account as it was last seen, and the change under way: one after the other. */
-/** @type {User} */
+/** The account and its form as they were last seen, and the change under way: one after the other. */
+/** @type {User | undefined} */
 let newest;
+/** @type {HTMLFormElement | undefined} */
+let form;
 /** @type {Promise<unknown>} */
 let saving = Promise.resolve();
 
@@ -32,9 +35,10 @@ let saving = Promise.resolve();
  * @param {Changed} changed
  */
 export function showAccess(host, user, groups, isOwn, changed) {
+  const isSameQuota = newest?.storage_quota === user.storage_quota;
   newest = user;
   const save = (/** @type {Record<string, unknown>} */ change) => {
-    const next = saving.then(() => saved(newest, change, changed));
+    const next = saving.then(() => saved(newest ?? user, change, changed));
     saving = next;
     return next;
   };
@@ -49,6 +53,9 @@ export function showAccess(host, user, groups, isOwn, changed) {
   group.addEventListener("change", async () => {
     if (!(await save({ policy_group_id: Number(group.value) }))) group.value = String(user.policy_group_id ?? "");
   });
+  const drawn = quotaForm(user, save);
+  if (form && isSameQuota) carryOver(form, drawn); // a limit may be typed while a switch is saved
+  form = drawn;
   replace(
     host,
     panel(
@@ -63,7 +70,7 @@ export function showAccess(host, user, groups, isOwn, changed) {
         !isOwn && toggle("must_change_password", t("user.must_change"), t("user.must_change_hint"), user.must_change_password, (isOn) => save({ must_change_password: isOn })),
         !user.email_verified && toggle("email_verified", t("user.verified"), t("user.verified_hint"), false, () => save({ email_verified: true })),
         groups.length > 0 && field(t("users.group"), group),
-        quotaForm(user, save),
+        drawn,
       ),
     ),
   );
@@ -92,8 +99,8 @@ function toggle(name, label, hint, checked, save) {
 function quotaForm(user, save) {
   const quota = quotaField(user.storage_quota);
   const used = el("p", { class: "hint" }, t("profile.storage_used_now", { used: size(user.storage_used) }));
-  const form = el("form", { method: "post", novalidate: true }, quota.box, used, submitLine(t("user.save_quota")));
-  handle(form, {
+  const drawn = el("form", { method: "post", novalidate: true }, quota.box, used, submitLine(t("user.save_quota")));
+  handle(drawn, {
     busy: t("saving"),
     async submit() {
       const bytes = quota.bytes();
@@ -101,7 +108,7 @@ function quotaForm(user, save) {
       await save({ storage_quota: bytes });
     },
   });
-  return form;
+  return drawn;
 }
 
 /**
