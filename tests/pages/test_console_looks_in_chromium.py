@@ -68,7 +68,7 @@ UNSEEN = """() => {
 def console(
     chromium: Browser, site: Site, complaints: Complaints, provider: FakeProvider
 ) -> Iterator[Page]:
-    """A page of an administrator whose installation has one of everything, and two of some lists."""
+    """A page of an administrator whose installation has one of everything, and long lists."""
     site.flask("invitations", "create", "eve@example.com")
     factories.add_many(site.rt, 51)
     outbox.queue(site.rt)
