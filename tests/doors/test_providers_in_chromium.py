@@ -112,7 +112,7 @@ def add(page: Page, kind: str, at: FakeProvider, complaints: Complaints) -> None
     else:
         try_out(page)
     save(page, "Add provider")
-    assert page.url.endswith(f"/admin/external-auth/{key_of(kind)}")
+    page.wait_for_url(f"**/admin/external-auth/{key_of(kind)}")
 
 
 def edit(page: Page, kind: str) -> None:

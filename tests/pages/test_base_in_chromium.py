@@ -125,7 +125,7 @@ def test_the_language_and_the_theme_that_were_chosen_are_kept(page: Page, site: 
     is_ready(page)
     page.get_by_label("Language").select_option("Deutsch")
     expect(page.get_by_role("heading", name="Bei Gatehouse anmelden")).to_be_visible()
-    assert page.url.endswith("?return_path=%2Fsettings%2Fprofile")
+    page.wait_for_url("**/login?return_path=%2Fsettings%2Fprofile")
     is_ready(page)
     page.get_by_label("Farben").select_option("Dunkel")
     page.reload()

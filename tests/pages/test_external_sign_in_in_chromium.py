@@ -1,5 +1,6 @@
 """Signing in by a provider on the page /login, and what comes of it."""
 
+import re
 import time
 from collections.abc import Iterator
 
@@ -49,7 +50,8 @@ def test_an_identity_that_is_new_here_is_connected_by_a_password(
     page: Page, site: Site, provider: FakeProvider
 ) -> None:
     leave(page)
-    assert "oev_" not in page.url
+    expect(page.get_by_role("heading", name="You are new here")).to_be_focused()
+    expect(page).not_to_have_url(re.compile("oev_"))
     connect(page, site.ada)
     page.wait_for_url("**/settings/profile?here")
     expect(page.locator("#me")).to_contain_text("ada")
@@ -76,7 +78,7 @@ def test_an_identity_is_connected_used_and_disconnected(page: Page, site: Site) 
     open_as(page, site.ada, "/settings/connections")
     page.get_by_role("button", name="Connect Local login").click()
     expect(page.get_by_text("The account is connected.")).to_be_visible()
-    assert page.url.endswith("/settings/connections")
+    page.wait_for_url("**/settings/connections")
     # Pages look as the account prefers when a provider leads there.
     site.change(site.ada, preferences='{"language": "de-AT", "theme_mode": "dark"}')
     is_drawn(page)
@@ -159,6 +161,6 @@ def test_an_account_whose_only_way_in_is_the_provider_lives_and_ends(
     expect(page.get_by_role("status")).to_have_text(
         "It is confirmed that it is you. Please do it once more."
     )
-    assert page.url.endswith("/settings/data")
+    page.wait_for_url("**/settings/data")
     delete_account(page)
     page.wait_for_url("**/login?deleted=1")

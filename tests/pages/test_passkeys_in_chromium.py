@@ -172,7 +172,7 @@ def test_at_an_address_without_a_name_there_is_no_button_but_a_link(
         expect(page.get_by_role("button", name=BUTTON)).to_be_hidden()
         page.get_by_role("link", name=site.origin).click()
         expect(page.get_by_role("button", name=BUTTON)).to_be_visible()
-        assert page.url == f"{site.origin}/login?signed_out=1"
+        page.wait_for_url(f"{site.origin}/login?signed_out=1")
 
 
 def test_while_the_site_has_no_address_no_passkeys_are_offered(page: Page, site: Site) -> None:

@@ -96,7 +96,7 @@ def test_after_five_wrong_codes_the_sign_in_begins_anew(
         complaints.texts.remove(text)
     page.get_by_role("button", name="Start over").click()
     expect(page.get_by_label("Username or e-mail")).to_be_visible()
-    assert "return_path" in page.url
+    expect(page).to_have_url(re.compile("return_path"))
 
 
 def test_a_provider_leads_straight_to_the_second_step(page: Page, site: Site) -> None:
@@ -106,7 +106,7 @@ def test_a_provider_leads_straight_to_the_second_step(page: Page, site: Site) ->
     page.goto("/login?mfa=required&flow=mfa_abc&expires_in=300&methods=recovery_code,totp,sms")
     expect(page.get_by_label("Recovery code", exact=True).last).to_be_focused()
     assert page.get_by_role("radio").count() == 2
-    assert "flow" not in page.url
+    expect(page).not_to_have_url(re.compile("flow"))
     assert not [url for url in asked if "mfa_abc" in url]
 
 
