@@ -122,6 +122,7 @@ MAY_GO_UNNOTICED = 1
 FIRST = {
     "mfa/queries.py": ("mfa", "login", "races"),
     "contact_verification/tokens.py": ("contact_verification", "passwords", "races"),
+    "storage_policies/service.py": ("storage_policies", "administration"),
     "web/origin.py": ("security", "doors"),
     "core/database/paging.py": ("database", "administration"),
     "core/limits.py": ("degraded", "login"),
