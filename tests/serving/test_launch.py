@@ -12,9 +12,10 @@ import redis
 
 from app.core.config import default_redis_url
 from app.core.redis import SETTINGS_CHANNEL
-from app.serving import launch, valkey
+from app.serving import health, launch, valkey
 from app.serving.health import Address
 from tests.support.launcher import TIMEOUT_SECONDS, Service, eventually
+from tests.support.live import free_port
 from tests.support.servers import ROOT
 
 KEEP_ALIVE = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -62,6 +63,13 @@ def test_start_tells_the_address_and_the_next_step(running):
     assert f" http://localhost:{running.port}/api/v1/docs\n" in announced
     assert f" http://localhost:{running.port}/setup\n" in announced
     assert running.is_healthy()
+
+
+def test_the_check_of_a_container_passes_only_while_somebody_answers(running, monkeypatch):
+    monkeypatch.setenv("GATEHOUSE_BIND", f"127.0.0.1:{running.port}")
+    assert health.main() == 0
+    monkeypatch.setenv("GATEHOUSE_BIND", f"127.0.0.1:{free_port()}")
+    assert health.main() == 1
 
 
 def test_a_variable_nobody_reads_is_told_once(running):
