@@ -81,11 +81,12 @@ def test_a_session_goes_on_until_it_has_ended(
     # Ended elsewhere, it leads to the sign-in and back.
     page.context.clear_cookies(name="service_access")
     page.context.clear_cookies(name="service_refresh")
-    page.reload()
-    page.wait_for_url("**/login?return_path=%2Fsettings%2Fprofile")
+    page.goto("/settings/profile?from=mail")
+    page.wait_for_url("**/login?return_path=%2Fsettings%2Fprofile%3Ffrom%3Dmail")
     is_ready(page)
     sign_in(page, site.ada)
-    is_signed_in(page, site.ada)
+    page.wait_for_url("**/settings/profile?from=mail")
+    is_drawn(page)
     assert take_all(complaints, "status of 403") == 1
     assert take_all(complaints, "status of 503")
     assert take_all(complaints, "status of 401")
