@@ -10,8 +10,8 @@ from app.users.models import MAX_QUOTA_BYTES, Status
 from app.users.schemas import UserSummary
 from app.web.paging import MAX_LIMIT, Clamped, Filter, Moment, PageQuery, sort_by, sort_order
 from app.web.schema import (
+    INT64,
     MAX_INPUT_LENGTH,
-    PageSchema,
     RequestSchema,
     Text,
     Timestamp,
@@ -51,9 +51,11 @@ class TeamData(Schema):
     archived_at = Timestamp()
 
 
-class OwnTeamsSchema(PageSchema):
+class OwnTeamsSchema(RequestSchema):
     """GET /teams."""
 
+    limit = Clamped(MAX_LIMIT, 1, MAX_LIMIT)
+    offset = Clamped(0, 0, INT64 - 1)
     archived = fields.Boolean(load_default=False)
     keyword = text(MAX_INPUT_LENGTH, nullable=True, description="part of the name, in any case")
 

@@ -9,7 +9,7 @@ from marshmallow import Schema, ValidationError, fields, post_load, pre_load, va
 
 from app.core.database.paging import Wanted
 from app.core.texts import is_storable
-from app.web.schema import INT64, RequestSchema
+from app.web.schema import INT64, RequestSchema, Text
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 100
@@ -17,11 +17,11 @@ MAX_SEARCH_LENGTH = 255
 
 
 class Clamped(fields.Integer):
-    """A number in a query string; one out of bounds counts as the nearest bound."""
+    """A whole number of a query; the nearest bound stands for one beyond."""
 
     def __init__(self, default: int, least: int, most: int) -> None:
-        bounds = {"minimum": least, "maximum": most, "description": "clamped to its bounds"}
-        super().__init__(load_default=default, metadata=bounds)
+        description = f"from {least} to {most}; the nearest of them stands for a number beyond"
+        super().__init__(load_default=default, metadata={"description": description})
         self.least, self.most = least, most
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> int:
@@ -32,7 +32,7 @@ class Clamped(fields.Integer):
         return max(self.least, min(number, self.most))
 
 
-class Filter(fields.String):
+class Filter(Text):
     """Text to filter by; blank means no filter."""
 
     def __init__(self, description: str | None = None) -> None:

@@ -9,7 +9,6 @@ from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate
 from app.core.texts import is_storable
 
 INT64 = 2**63
-MAX_PAGE = 100
 # Maximum length of a name, address, code or token in a request: far more than any has, so that one
 # with the wrong format gets its own error and not that of a malformed body.
 MAX_INPUT_LENGTH = 1024
@@ -64,25 +63,6 @@ class StrictBoolean(fields.Boolean):
         if not isinstance(value, bool):
             raise ValidationError("must be true or false")
         return value
-
-
-class Bounded(fields.Integer):
-    """A whole number of a query; one out of bounds counts as the nearest bound."""
-
-    def __init__(self, least: int, most: int, default: int) -> None:
-        super().__init__(load_default=default, validate=validate.Range(least, most))
-        self.least, self.most = least, most
-
-    def _deserialize(self, *arguments: Any, **settings: Any) -> int:
-        number = super()._deserialize(*arguments, **settings)
-        return min(max(number, self.least), self.most)
-
-
-class PageSchema(RequestSchema):
-    """Which part of a list."""
-
-    limit = Bounded(1, MAX_PAGE, MAX_PAGE)
-    offset = Bounded(0, INT64 - 1, 0)
 
 
 class Timestamp(fields.DateTime):

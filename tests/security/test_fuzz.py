@@ -10,6 +10,9 @@ from werkzeug.routing import Map
 from tests.security import fuzz
 from tests.support.smtp import RecordingSmtpServer
 
+# Takes nothing, and comes when every POST has been tried: whoever was signed in then still is.
+LATE = "GET /api/v1/auth/mfa"
+
 
 @pytest.fixture(scope="module")
 def service():
@@ -23,7 +26,7 @@ def insist(summary, app, *, fewest, phases):
     paths = json.loads(app.test_client().get(fuzz.OPENAPI).data)["paths"]
     described = {f"{method.upper()} {path}" for path, its in paths.items() for method in its}
     # Schemathesis leaves out the route that it read the description from.
-    assert described - summary.operations == {f"GET {fuzz.OPENAPI}"}
+    assert described - summary.answered.keys() == {f"GET {fuzz.OPENAPI}"}
     assert summary.phases == set(phases)
     assert summary.checks == set(CHECKS.get_all_names())
     assert summary.cases >= fewest
@@ -32,7 +35,7 @@ def insist(summary, app, *, fewest, phases):
 def test_an_administrator_finds_what_the_description_says(service):
     summary = fuzz.run(service, "admin", examples=1, phases=("fuzzing",))
     insist(summary, service, fewest=150, phases=("fuzzing",))
-    assert summary.statuses[200] >= 20, str(summary)  # signed in
+    assert summary.answered[LATE] >= {200}
 
 
 @pytest.mark.soak
@@ -52,7 +55,7 @@ def test_a_page_finds_what_the_description_says(make_app, rt):
         phases = ("coverage", "fuzzing")
         summary = fuzz.run(app, "page", examples=2, phases=phases)
     insist(summary, app, fewest=1000, phases=phases)
-    assert summary.statuses[200] > 100
+    assert summary.answered[LATE] >= {200}
 
 
 @pytest.mark.soak
@@ -63,7 +66,7 @@ def test_others_find_what_the_description_says(service, principal, usual):
     phases = ("fuzzing", "stateful")
     summary = fuzz.run(service, principal, examples=3, phases=phases)
     insist(summary, service, fewest=150, phases=phases)
-    assert summary.statuses[usual] >= 20, str(summary)  # they are signed in
+    assert summary.answered[LATE] >= {usual}
 
 
 # --- it would tell -----------------------------------------------------------------------------

@@ -9,9 +9,10 @@ from typing import Any
 from apispec.ext.marshmallow import MarshmallowPlugin
 from apispec.ext.marshmallow.common import resolve_schema_cls
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
-from marshmallow import Schema, fields
+from marshmallow import RAISE, Schema, fields
 
 from app.web.operation import Payload
+from app.web.paging import PageQuery
 from app.web.schema import INT64, Either, RequestSchema, Text, WholeNumber
 
 JsonSchema = dict[str, Any]
@@ -32,12 +33,12 @@ class Converter(OpenAPIConverter):
     """apispec's converter, extended by the field types of our schema layer."""
 
     def schema2jsonschema(self, schema: Schema) -> JsonSchema:
-        """Add the schema's description, and that a request may carry unknown members."""
+        """Add the schema's description, and whether a request may carry unknown members."""
         described: JsonSchema = super().schema2jsonschema(schema)  # type: ignore[no-untyped-call]
         # A response may gain members later: apispec would promise that it never does.
         described.pop("additionalProperties", None)
         if isinstance(schema, RequestSchema):
-            described["additionalProperties"] = True
+            described["additionalProperties"] = schema.unknown != RAISE
             # Shown where a body's schema stands alone.
             described["examples"] = [sample(described, self.spec.components.schemas)]
         return {**described, "description": headline(type(schema))}
@@ -67,7 +68,10 @@ class Converter(OpenAPIConverter):
     def schema2parameters(self, schema: Schema, **where: Any) -> list[JsonSchema]:
         """Describe a query schema; a query can omit a parameter, but cannot set it to null."""
         parameters: list[JsonSchema] = super().schema2parameters(schema, **where)
-        for described in (parameter["schema"] for parameter in parameters):
+        for parameter in parameters:
+            described = parameter["schema"]
+            if isinstance(schema, PageQuery):
+                parameter["allowEmptyValue"] = True
             if isinstance(kinds := described.get("type"), list):
                 described["type"] = next(kind for kind in kinds if kind != "null")
                 if "enum" in described:
@@ -160,7 +164,7 @@ def sample(schema: JsonSchema, components: Mapping[str, JsonSchema], name: str =
     if kind == "object":
         members = schema.get("properties", {})
         # Of a request body only the required members, if it has any.
-        is_body = schema.get("additionalProperties") is True
+        is_body = "additionalProperties" in schema
         names = (is_body and schema.get("required")) or members
         return {name: sample(members[name], components, name) for name in names}
     if "examples" in schema or name in TYPICAL:
