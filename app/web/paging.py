@@ -17,10 +17,10 @@ MAX_SEARCH_LENGTH = 255
 
 
 class Clamped(fields.Integer):
-    """A whole number of a query; the nearest bound stands for one beyond."""
+    """A whole number in a query; one out of bounds counts as the nearest bound."""
 
     def __init__(self, default: int, least: int, most: int) -> None:
-        description = f"from {least} to {most}; the nearest of them stands for a number beyond"
+        description = f"from {least} to {most}; one out of bounds counts as the nearest bound"
         super().__init__(load_default=default, metadata={"description": description})
         self.least, self.most = least, most
 
