@@ -7,14 +7,14 @@ from flask import Flask
 from werkzeug.test import Client
 
 from app.core.runtime import Runtime
-from tests.support.browsing import complaints, loopback, own_page, page, site
+from tests.support.browsing import complaints, loopback, page, site
 from tests.support.commands import CommandLine
 from tests.support.fake_provider import FakeProvider
 from tests.support.initial_state import InitialState
 from tests.support.launcher import Service
 from tests.support.pages import Site, add_local_provider
 
-__all__ = ["complaints", "loopback", "own_page", "page", "site"]
+__all__ = ["complaints", "loopback", "page", "site"]
 
 
 @pytest.fixture

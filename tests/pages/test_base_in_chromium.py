@@ -160,14 +160,13 @@ def test_the_language_and_the_theme_that_were_chosen_are_kept(page: Page, site: 
 
 
 def test_a_refusal_for_too_many_attempts_counts_down(
-    own_page: Page, site: Site, complaints: Complaints
+    page: Page, site: Site, complaints: Complaints
 ) -> None:
     def refuse(route: Route) -> None:
         body = json.dumps({"code": "rate_limited", "msg": "No.", "data": None, "error": None})
         headers = {"Content-Type": "application/json", "Retry-After": "42"}
         route.fulfill(status=429, body=body, headers=headers)
 
-    page = own_page
     page.clock.install(time=0)
     page.route("**/auth/login", refuse)
     page.goto("/login")
@@ -184,14 +183,13 @@ def test_a_refusal_for_too_many_attempts_counts_down(
 
 
 def test_two_tabs_that_work_on_refresh_once_and_raise_no_alarm(
-    own_page: Page, site: Site, complaints: Complaints
+    page: Page, site: Site, complaints: Complaints
 ) -> None:
     """A refresh token is good once: a second use would sign out everywhere.
 
     Each time, the browser's clock is put forward. The service's is not: the browser's cookie is
     taken away, as it would be by then.
     """
-    page = own_page
     site.configure(auth_access_token_ttl_secs=120)
     page.context.clock.install()
     open_as(page, site.ada, "/settings/sessions")

@@ -133,14 +133,14 @@ def test_a_password_can_be_typed_while_passkeys_are_offered(
     is_signed_in(page, site.ada)
 
 
-def test_a_challenge_that_grows_old_is_renewed(own_page: Page, site: Site) -> None:
-    device = with_passkey(own_page, site)
-    own_page.clock.install()
-    open_page(own_page)
-    touch_later(own_page, device)
-    with own_page.expect_response(START):
-        own_page.clock.fast_forward(241_000)
-    is_signed_in(own_page, site.ada)
+def test_a_challenge_that_grows_old_is_renewed(page: Page, site: Site) -> None:
+    device = with_passkey(page, site)
+    page.clock.install()
+    open_page(page)
+    touch_later(page, device)
+    with page.expect_response(START):
+        page.clock.fast_forward(241_000)
+    is_signed_in(page, site.ada)
 
 
 def test_a_passkey_that_is_unknown_here_is_not_accepted(

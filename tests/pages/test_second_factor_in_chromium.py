@@ -110,8 +110,7 @@ def test_a_provider_leads_straight_to_the_second_step(page: Page, site: Site) ->
     assert not [url for url in asked if "mfa_abc" in url]
 
 
-def test_the_time_for_a_code_ends(own_page: Page, site: Site) -> None:
-    page = own_page
+def test_the_time_for_a_code_ends(page: Page, site: Site) -> None:
     page.clock.install()
     page.goto("/login?mfa=required&flow=mfa_abc&expires_in=300&methods=totp")
     expect(page.get_by_label("Code from your authenticator app")).to_be_focused()

@@ -29,22 +29,22 @@ def is_small(page: Page, path: str, files: int, kilobytes: int, again: int) -> N
     assert sum(own) <= 8 * KILOBYTE, back
 
 
-def test_the_sign_in_page_is_small_and_nothing_moves(own_page: Page, site: Site) -> None:
-    own_page.add_init_script(
+def test_the_sign_in_page_is_small_and_nothing_moves(page: Page, site: Site) -> None:
+    page.add_init_script(
         """window.shifts = 0;
         new PerformanceObserver((list) => {
           for (const entry of list.getEntries()) window.shifts += entry.value;
         }).observe({ type: "layout-shift", buffered: true });"""
     )
-    is_small(own_page, "/login", 24, 45, 5)
-    assert own_page.evaluate("window.shifts") <= 0.02
+    is_small(page, "/login", 24, 45, 5)
+    assert page.evaluate("window.shifts") <= 0.02
 
 
 @pytest.mark.parametrize(
     ("path", "files", "kilobytes"), [("/settings/security", 44, 80), ("/admin/users", 42, 110)]
 )
 def test_a_page_of_a_console_is_small(
-    own_page: Page, site: Site, path: str, files: int, kilobytes: int
+    page: Page, site: Site, path: str, files: int, kilobytes: int
 ) -> None:
-    sign_in_by_api(own_page, site.ada)
-    is_small(own_page, path, files, kilobytes, 8)
+    sign_in_by_api(page, site.ada)
+    is_small(page, path, files, kilobytes, 8)

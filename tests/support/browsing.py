@@ -17,7 +17,7 @@ from tests.support.initial_state import InitialState
 from tests.support.launcher import Service
 from tests.support.pages import Site, opened
 
-__all__ = ["chromium", "complaints", "loopback", "own_page", "page", "running", "site"]
+__all__ = ["chromium", "complaints", "loopback", "page", "running", "site"]
 
 
 @pytest.fixture(scope="session")  # Playwright runs once at a time
@@ -59,13 +59,6 @@ def complaints() -> Complaints:
 def page(chromium: Browser, site: Site, complaints: Complaints) -> Iterator[Page]:
     """A page of a new browser profile; the test fails when it complains or speaks to others."""
     with opened(chromium, site.origin, complaints) as page:
-        yield page
-
-
-@pytest.fixture
-def own_page(chromium: Browser, site: Site, complaints: Complaints) -> Iterator[Page]:
-    """The same of a profile that has loaded nothing, and whose clock the test may set."""
-    with opened(chromium, site.origin, complaints, locale="en-US") as page:
         yield page
 
 

@@ -4,7 +4,7 @@ import json
 import re
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import sqlalchemy as sa
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from app.core.runtime import Runtime
 from app.sessions.models import LoginSession
@@ -116,15 +116,16 @@ def let_time_pass(site: Site) -> None:
 def opened(
     browser: Browser, origin: str, complaints: Complaints, *others: str, **options: Any
 ) -> Iterator[Page]:
-    """Open a browser profile: without cookies and storage, and nobody is signed in.
+    """Open a new browser profile, with `options` of Playwright's contexts; nobody is signed in.
 
     Afterwards nothing may have been complained of: no console errors, no policy violations, and no
-    requests to hosts but `origin` and `others`. With `options`, those of Playwright's contexts, the
-    profile is new; without, it is one that has loaded the files of the site before. Whatever axe
-    should have looked at and could not is skipped at the end.
+    requests to hosts but `origin` and `others`. Whatever axe should have looked at and could not is
+    skipped at the end.
     """
     hosts: set[str] = set()
-    with _profile(browser, origin, options) as context:
+    known = {"base_url": origin, "reduced_motion": "reduce"}
+    with closing(browser.new_context(**known | options)) as context:
+        context.add_init_script(BEFORE_ALL_SCRIPTS)
         page = context.new_page()
         page.on("console", complaints.note)
         page.on("pageerror", lambda error: complaints.texts.append(str(error)))
@@ -142,44 +143,6 @@ def opened(
 
 # Why axe looked at nothing since the last profile was closed.
 _WITHOUT_AXE: list[str] = []
-
-
-@contextmanager
-def _profile(browser: Browser, origin: str, options: dict[str, Any]) -> Iterator[BrowserContext]:
-    kept = _KEPT.setdefault((browser, origin), [])
-    if kept and not options:
-        context = kept.pop()
-    else:
-        context = browser.new_context(base_url=origin, **({"reduced_motion": "reduce"} | options))
-        context.add_init_script(BEFORE_ALL_SCRIPTS)
-    try:
-        yield context
-    except BaseException:
-        context.close()
-        raise
-    if options:
-        context.close()
-        return
-    _empty(context, origin)
-    kept.append(context)
-
-
-# Profiles without options that are open and in nobody's use.
-_KEPT: dict[tuple[Browser, str], list[BrowserContext]] = {}
-
-
-def _empty(context: BrowserContext, origin: str) -> None:
-    context.set_offline(True)  # or what a test has held back would go on, and bring cookies
-    page = context.new_page()
-    for other in context.pages:
-        if other is not page:
-            other.close()
-    context.set_offline(False)
-    context.clear_cookies()
-    context.clear_permissions()
-    stored = {"origin": origin, "storageTypes": "local_storage"}
-    context.new_cdp_session(page).send("Storage.clearDataForOrigin", stored)
-    page.close()
 
 
 def answered(
