@@ -13,7 +13,6 @@ import { orSignIn } from "../base/session.js";
 import { checkbox, field, select, submitLine } from "../console/fields.js";
 import { panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
-import { carryOver } from "./meanwhile.js";
 import { quotaField } from "./quota.js";
 
 /** @typedef {import("./lookups.js").User} User */
@@ -53,9 +52,7 @@ export function showAccess(host, user, groups, isOwn, changed) {
   group.addEventListener("change", async () => {
     if (!(await save({ policy_group_id: Number(group.value) }))) group.value = String(user.policy_group_id ?? "");
   });
-  const drawn = quotaForm(user, save);
-  if (form && isSameQuota) carryOver(form, drawn); // a limit may be typed while a switch is saved
-  form = drawn;
+  if (!form || !isSameQuota) form = quotaForm(user, save); // a limit may be typed while a switch is saved
   replace(
     host,
     panel(
@@ -70,7 +67,7 @@ export function showAccess(host, user, groups, isOwn, changed) {
         !isOwn && toggle("must_change_password", t("user.must_change"), t("user.must_change_hint"), user.must_change_password, (isOn) => save({ must_change_password: isOn })),
         !user.email_verified && toggle("email_verified", t("user.verified"), t("user.verified_hint"), false, () => save({ email_verified: true })),
         groups.length > 0 && field(t("users.group"), group),
-        drawn,
+        form,
       ),
     ),
   );
