@@ -94,6 +94,7 @@ def test_a_session_goes_on_until_it_has_ended(
 
 def test_a_dangerous_action_is_asked_about_with_the_focus_on_cancel(page: Page, site: Site) -> None:
     page.goto("/login")
+    is_ready(page)
     page.evaluate(
         """async () => {
             const { confirmed } = await window.module("dialog");
@@ -130,6 +131,7 @@ def test_the_language_and_the_theme_that_were_chosen_are_kept(page: Page, site: 
     is_ready(page)
     page.get_by_label("Farben").select_option("Dunkel")
     page.reload()
+    is_ready(page)
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     expect(page.locator("html")).to_have_css("color-scheme", "dark")
     expect(page.get_by_label("Farben")).to_have_value("dark")

@@ -11,6 +11,7 @@ from tests.support.browser import CHROMIUM, FLAGS, Complaints, needs_chromium
 from tests.support.pages import (
     Site,
     is_drawn,
+    is_ready,
     is_signed_in,
     make_passkey,
     opened,
@@ -50,6 +51,7 @@ def with_passkey(page: Page, site: Site) -> VirtualAuthenticator:
     """A device with a passkey of `ada`, who is signed out and does not touch it."""
     device = VirtualAuthenticator(page)
     page.goto("/register")
+    is_ready(page)
     sign_in_by_api(page, site.ada)
     make_passkey(page)
     page.context.clear_cookies()
@@ -189,6 +191,7 @@ def test_a_browser_without_json_methods_is_helped(page: Page, site: Site) -> Non
     page.add_init_script(WITHOUT_JSON)
     VirtualAuthenticator(page)
     page.goto("/register")
+    is_ready(page)
     sign_in_by_api(page, site.ada)
     make_passkey(page)
     with pytest.raises(Error, match="exists"):
