@@ -120,6 +120,21 @@ def test_one_account_is_changed_control_by_control(page: Page, site: Site) -> No
         page.keyboard.press("Space")
         expect(switch).to_be_checked(checked=not was_on)
         expect(switch).to_be_focused()
+    # A key that is down on one switch while another has just been saved still counts.
+    held: list[Route] = []
+    page.route(f"**/admin/users/{bob.id}", lambda route: held.append(route), times=1)
+    with page.expect_request(f"**/admin/users/{bob.id}"):
+        page.locator("#enabled").click()
+    was_on = page.locator("#must_change_password").is_checked()
+    page.locator("#must_change_password").focus()
+    page.keyboard.down("Space")
+    with page.expect_request(lambda request: "/audit-logs" in request.url):
+        held[0].continue_()
+    page.keyboard.up("Space")
+    expect(page.locator("#must_change_password")).to_be_checked(checked=not was_on)
+    for switch in ("#enabled", "#must_change_password"):
+        page.locator(switch).click()
+    eventually(lambda: len(factories.audit_rows(site.rt, changes)) == 8, "all changes")
     # What is typed while a switch is saved stays.
     access = section(page, "Access")
 
