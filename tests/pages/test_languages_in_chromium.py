@@ -120,7 +120,7 @@ def test_a_life_with_the_service(
     texts: dict[str, str],
 ) -> None:
     page, site = abroad, untouched
-    # Whoever signs out may leave a page that has just asked for something.
+    # A page may have asked for something just before its owner signs out.
     complaints.forgive("status of 401")
 
     def at(key: str) -> None:

@@ -138,7 +138,7 @@ def test_an_answer_on_its_way_while_somebody_signs_out_leads_nowhere_else(
     sign_out(page)
     page.wait_for_url("**/login?signed_out=1")
     expect(page.get_by_text("You are signed out.")).to_be_visible()
-    complaints.forgive()  # whether Chromium tells of the answer depends on how far it has left
+    complaints.forgive()  # Chromium may or may not log an answer to a page it is leaving
 
 
 def test_signing_out_ends_it_in_every_tab(page: Page, site: Site) -> None:

@@ -37,7 +37,7 @@ start(async () => {
     actions: ({ code }) => (code === "validation.system_already_initialized" ? [el("a", { href: "/login" }, t("to_sign_in"))] : []),
   });
   const { setup_state } = await load(() => call("post", "/auth/check"));
-  if (isSent) return undefined; // what has changed since is told by the answer to that
+  if (isSent) return undefined; // the answer to the form decides where to go
   if (setup_state === "ready") return leaveFor("/login");
   if (setup_state === "needs_storage") return leaveFor(STORAGE);
   return undefined;
