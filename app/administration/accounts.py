@@ -82,6 +82,7 @@ def create(
             role=role,
             activated_at=now,
             email_verified_at=now,
+            proven_at=now,
             must_change_password=must_change_password,
             storage_quota=storage_quota,
             policy_group_id=group_id,
@@ -223,6 +224,7 @@ def _columns(account: Account, wanted: dict[str, Any], now: datetime) -> dict[st
     values = dict(wanted)
     if (verified := values.pop("email_verified", None)) is not None:
         values["email_verified_at"] = (account.email_verified_at or now) if verified else None
+        values["proven_at"] = (account.proven_at or now) if verified else None
         values["activated_at"] = account.activated_at or (now if verified else None)
     return {name: new for name, new in values.items() if getattr(account, name) != new}
 

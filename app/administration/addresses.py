@@ -36,6 +36,7 @@ def set_email(
         columns = {
             "email": address,
             "email_verified_at": now if is_verified else None,
+            "proven_at": now if is_verified else None,
             "activated_at": account.activated_at or (now if is_verified else None),
         }
         users_queries.set_columns(session, account.id, now, **columns)

@@ -44,6 +44,7 @@ from app.mail import service as mail
 from app.mail.models import OutboxMail
 from app.mfa import service as mfa
 from app.own_data import erasure
+from app.registration import service as registration
 from app.sessions import revocation as sessions
 from app.settings import keys
 from app.settings import service as settings
@@ -76,6 +77,11 @@ USED_WITH_KEYS: tuple[tuple[type[Base], sa.ColumnElement[bool]], ...] = (
 # although the database works.
 CLEANUPS: dict[str, tuple[Callable[[Runtime], int], str, str]] = {
     "sessions": (sessions.delete_expired, "expired session", "expired sessions"),
+    "unactivated_accounts": (
+        registration.delete_abandoned,
+        "account that nobody activated",
+        "accounts that nobody activated",
+    ),
     "mail_tokens": (contact_tokens.delete_expired, "expired mail link", "expired mail links"),
     "pending_identities": (
         external_auth.delete_expired,

@@ -160,6 +160,7 @@ def _create(
             role=entry.role,
             activated_at=now,
             email_verified_at=now if entry.is_verified else None,
+            proven_at=now if entry.is_verified else None,
             storage_quota=quota,
             policy_group_id=group_id,
             created_at=now,

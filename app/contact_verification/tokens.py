@@ -54,11 +54,23 @@ KINDS: dict[str, _Kind] = {
 }
 
 
-def send(rt: Runtime, session: Session, account: Account, purpose: Purpose, address: str) -> bool:
+def longest_life(rt: Runtime) -> int:
+    """Return how many seconds the link lives that lives longest."""
+    return max(rt.settings.get(kind.lifetime) for kind in KINDS.values())
+
+
+def send(
+    rt: Runtime,
+    session: Session,
+    account: Account,
+    purpose: Purpose,
+    address: str,
+    browser: str | None = None,
+) -> bool:
     """Mail a new token to an address, replacing the account's last one for this purpose.
 
-    False, and nothing is sent, within the cooldown of the last one. The caller has locked the
-    account, or just created it.
+    `browser` is the digest of the id of the browser that asks for it. False, and nothing is sent,
+    within the cooldown of the last one. The caller has locked the account, or just created it.
     """
     now = rt.clock.now()
     if seconds_left(rt, session, account.id, purpose, address):
@@ -72,6 +84,7 @@ def send(rt: Runtime, session: Session, account: Account, purpose: Purpose, addr
         purpose=purpose,
         token_digest=digest(token),
         address=address,
+        browser_digest=browser,
         created_at=now,
         expires_at=expires_at,
     )

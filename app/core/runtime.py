@@ -40,7 +40,8 @@ class Hooks:
     `external_confirmations` whether it can confirm a session by another service;
     `on_sign_in_switch` are called in the transaction that switches a way to sign in, with the
     operator and a sentence about it; `on_unverified_reset` remove what must not survive a reset
-    through an unverified address. `on_start`, each of which returns its stop function, and
+    through an unverified address, `on_unproven_reset` what must not survive one through an address
+    whose owner never acted in person. `on_start`, each of which returns its stop function, and
     `on_shutdown` are called by the serving process.
     """
 
@@ -51,6 +52,7 @@ class Hooks:
         default_factory=list
     )
     on_unverified_reset: list[Callable[[Session, int], int]] = field(default_factory=list)
+    on_unproven_reset: list[Callable[[Session, int], int]] = field(default_factory=list)
     on_start: list[Callable[[], Callable[[], None]]] = field(default_factory=list)
     on_shutdown: list[Callable[[], None]] = field(default_factory=list)
     stops: list[Callable[[], None]] = field(default_factory=list)

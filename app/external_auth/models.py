@@ -171,6 +171,7 @@ class PendingIdentity(Base):
 
     The email address that the provider reported is deliberately not stored.
     `verification_token_digest` is None until a mail is requested, which is possible once;
+    `browser_digest` is of the id of the browser that requested it;
     `owner_session_version` is that of the address's account at that moment, or a new account's. It
     stays None if a release older than migration 0007, still running in an upgrade, sent the mail.
     """
@@ -191,6 +192,7 @@ class PendingIdentity(Base):
     verification_token_digest: Mapped[str | None] = mapped_column(String(64), unique=True)
     email_requested_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
     owner_session_version: Mapped[int | None] = mapped_column(BigInteger)
+    browser_digest: Mapped[str | None] = mapped_column(String(64))
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
     expires_at: Mapped[datetime] = mapped_column(UTCDateTime, index=True)
     consumed_at: Mapped[datetime | None] = mapped_column(UTCDateTime)

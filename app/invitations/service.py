@@ -110,6 +110,7 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
                 password_hash=password_hash,
                 activated_at=now,
                 email_verified_at=now,
+                proven_at=now,
                 storage_quota=quota,
                 policy_group_id=setup.get_group_id_for_new_account(session),
             )

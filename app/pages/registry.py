@@ -10,7 +10,7 @@ class Page:
     `family` is the folder of its templates and modules, and the part of the catalogues it uses.
     `name` is that of template and module, and of its title's text: `<name>.title`. `icon` is its
     picture in the navigation, which has no pages without one; a `group` begins with the first page
-    that has it.
+    that has it. A static one works without scripts, and another area answers with it.
     """
 
     path: str
@@ -19,6 +19,7 @@ class Page:
     name: str
     icon: str = ""
     group: str = ""
+    is_static: bool = False
 
     @property
     def folder(self) -> str:
@@ -100,6 +101,7 @@ PAGES = (
     _admin("audit", "audit", "clock"),
     _admin("health", "health", "pulse"),
 )
+JOIN = Page("", "sign_in", "signin", "join", is_static=True)
 # Where a section has pages of its own below a path, any other address there is a page that says so.
 FOLDERS = {"account": "/settings", "admin": "/admin"}
 STYLES = {

@@ -62,6 +62,7 @@ POLICY = (
     "connect-src 'self'; font-src 'none'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
+FORMS = "form-action 'self'"
 FRAMES = "; frame-src 'self'"
 OWN_IMAGES = "'self' data: blob:"
 
@@ -187,6 +188,21 @@ def _drawn(page: Page, status: HTTPStatus = HTTPStatus.OK) -> Response:
     images = " ".join((OWN_IMAGES, *look.image_origins))
     policy = POLICY.format(images=images) + (FRAMES if page.has_frames else "")
     return _sent(content, (*OF_DOCUMENTS, ("Content-Security-Policy", policy)), status)
+
+
+def question(page: Page, **values: Any) -> Response:
+    """Answer with a page that another area fills in, whichever sections are switched on.
+
+    Its form may lead on to the site's first address. The address of this request has a token, which
+    nobody may see in a Referer; yet with none at all, browsers do not name the origin of a form.
+    """
+    look = _looks().current()
+    content = shells.drawn(page, look, _language(look), _chosen_theme(look), **values)
+    images = " ".join((OWN_IMAGES, *look.image_origins))
+    policy = POLICY.format(images=images).replace(FORMS, f"{FORMS} {look.site_url}".strip())
+    own = {"Content-Security-Policy": policy, "Referrer-Policy": "strict-origin"}
+    headers = {**dict(OF_DOCUMENTS), **own, "Cache-Control": "no-store"}
+    return _sent(content, tuple(headers.items()))
 
 
 def _looks() -> shells.Looks:

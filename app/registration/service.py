@@ -1,9 +1,12 @@
 """Use cases of public registration."""
 
+from datetime import datetime, timedelta
+
 from app.audit.models import Action
 from app.contact_verification import tokens
 from app.contact_verification.models import Purpose
 from app.core.client import Client
+from app.core.database import bulk
 from app.core.runtime import Runtime
 from app.login import sign_in_methods
 from app.mail import service as mail
@@ -22,7 +25,9 @@ from app.users.errors import (
 from app.users.models import Account, Status, User
 
 
-def register(rt: Runtime, *, username: str, email: str, password: str, client: Client) -> Account:
+def register(
+    rt: Runtime, *, username: str, email: str, password: str, client: Client, browser: str
+) -> Account:
     """Create an ordinary account, pending activation if that is required.
 
     Raises the first that applies, in this order: SystemNotInitialized, PasswordLoginDisabled,
@@ -52,14 +57,17 @@ def register(rt: Runtime, *, username: str, email: str, password: str, client: C
         if group_id is None:
             raise SystemNotInitialized
         new.policy_group_id = group_id
+        # Who mistyped an address, or took somebody else's, keeps it from nobody.
+        key = identifiers.username_key(name)
+        users_queries.remove_abandoned(session, _abandoned(rt), name_key=key, address=address)
         account = users.create(session, new, now)
         if account.activated_at is None:
-            tokens.send(rt, session, account, Purpose.REGISTER_ACTIVATION, address)
+            tokens.send(rt, session, account, Purpose.REGISTER_ACTIVATION, address, browser)
         users.record(rt, session, Action.USER_REGISTER, account, client)
     return account
 
 
-def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
+def resend_activation(rt: Runtime, *, identifier: str, client: Client, browser: str) -> None:
     """Send the activation mail again to an account that is pending activation.
 
     Nothing reveals whether one was sent: unknown, disabled, activated and blocked accounts, and
@@ -79,8 +87,20 @@ def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
         account = users_queries.lock_and_find(session, account.id)
         if account is None or not _is_pending_activation(account) or account.email != address:
             return
-        if tokens.send(rt, session, account, purpose, address):
+        if tokens.send(rt, session, account, purpose, address, browser):
             users.record(rt, session, Action.USER_RESEND_REGISTRATION, account, client)
+
+
+def delete_abandoned(rt: Runtime) -> int:
+    """Delete the accounts that have waited for activation for too long; return how many."""
+    return bulk.delete_in_batches(rt, users_queries.delete_abandoned, _abandoned(rt))
+
+
+def _abandoned(rt: Runtime) -> datetime:
+    """Return the moment before which whoever is not activated yet has registered in vain."""
+    kept = timedelta(days=rt.settings.get(keys.UNACTIVATED_KEEP_DAYS))
+    link = timedelta(seconds=rt.settings.get(keys.REGISTER_ACTIVATION_TTL_SECONDS))
+    return rt.clock.now() - max(kept, link)
 
 
 def is_activation_needed(rt: Runtime) -> bool:

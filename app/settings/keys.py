@@ -155,6 +155,15 @@ REGISTER_ACTIVATION_TTL_SECONDS = _seconds(
     DAY,
     most=YEAR,
 )
+UNACTIVATED_KEEP_DAYS = number(
+    "auth_unactivated_keep_days",
+    "How many days an account may wait for activation; then it is deleted, and name and address "
+    "are free again",
+    7,
+    unit="days",
+    least=1,
+    most=3650,
+)
 CONTACT_CHANGE_TTL_SECONDS = _seconds(
     "auth_contact_change_ttl_secs",
     "How long the mailed link for a change of address is valid",

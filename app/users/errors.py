@@ -84,6 +84,15 @@ class PendingActivation(Forbidden):
     message = "The account is not activated yet."
 
 
+class AddressUnproven(PendingActivation):
+    """Nobody has acted from the account's mailbox yet, except perhaps a mail scanner."""
+
+    message = (
+        "Nobody has confirmed this account from its mailbox in person. Whoever reads the mail "
+        "there can take the account over with “forgot password”."
+    )
+
+
 NEW_PASSWORD = (PasswordInvalid, PasswordGuessable, PasswordLeaked)
 NEW_ACCOUNT = (UsernameInvalid, EmailInvalid, *NEW_PASSWORD)
 NAMES_TAKEN = (UsernameExists, EmailExists, IdentifierExists)

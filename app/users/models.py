@@ -56,7 +56,8 @@ class User(Base):
 
     `username_key` and `email` are lower case and unique; `username` is as typed. `password_hash` is
     None while the account has no usable password. `session_version` is incremented to invalidate
-    everything issued before.
+    everything issued before. `email_verified_at` is when a mailed link was opened, be it by a mail
+    scanner; `proven_at` is when the owner of the mailbox acted in person, as docs/security.md says.
     """
 
     __tablename__ = "users"
@@ -85,6 +86,7 @@ class User(Base):
     session_version: Mapped[int] = mapped_column(BigInteger, default=FIRST_SESSION_VERSION)
     activated_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
     email_verified_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
+    proven_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
     storage_used: Mapped[int] = mapped_column(BigInteger, default=0)
     storage_quota: Mapped[int] = mapped_column(BigInteger, default=0)
     policy_group_id: Mapped[int | None] = mapped_column(
@@ -122,6 +124,7 @@ class Account(NamedTuple):
     username: str
     email: str
     email_verified_at: datetime | None
+    proven_at: datetime | None
     pending_email: str | None
     role: str
     status: str
@@ -146,7 +149,7 @@ class Account(NamedTuple):
 
     @property
     def email_verified(self) -> bool:
-        """Whether the owner has proven to receive mail there."""
+        """Whether a link that was mailed there has been opened."""
         return self.email_verified_at is not None
 
     @property

@@ -39,7 +39,7 @@ WRONG = "auth.credentials_failed"
 
 @pytest.fixture
 def provider(rt, user):
-    return add_provider(rt)
+    return add_provider(rt, auto_provision_enabled=True)
 
 
 @pytest.fixture

@@ -164,6 +164,9 @@ class Description(APISpec):
         if operation.may_be_empty:
             text = "There is nothing to send now; do not ask again automatically."
             described[204] = _answer(text)
+        if operation.may_be_page:
+            content = {"text/html": {"schema": {"type": "string"}}}
+            described[200] = _answer("A page that asks the person.", [], content)
         if operation.is_conditional:
             text = "The version named by If-None-Match is still current."
             described[304] = _answer(text, ["ETag"])

@@ -71,6 +71,7 @@ function linkForm(flow_token, goOn) {
     { method: "post", novalidate: true },
     field("identifier", t("login.identifier"), "text", "username"),
     field("password", t("login.password"), "password", "current-password"),
+    el("a", { href: "/reset-password" }, t("login.forgot")),
     el("button", { type: "submit", class: "primary" }, t("unknown.link")),
   );
   handle(form, {
@@ -96,6 +97,8 @@ function mailForm(flow_token) {
   handle(form, {
     busy: t("pending.sending"),
     fields: { "auth.email_blocked": "email", "auth.email_not_allowlisted": "email" },
+    own: { "auth.pending_activation": "unknown.unproven" },
+    actions: ({ code }) => (code === "auth.pending_activation" ? [el("a", { href: "/reset-password" }, t("unknown.reset"))] : []),
     async submit({ email = "" }) {
       await call("post", "/auth/external-auth/email-verification/start", { body: { flow_token, email } });
       show(t("unknown.sent_title"), [el("p", { class: "lead" }, t("unknown.sent", { email }))], { emblem: "mail" });
