@@ -150,6 +150,7 @@ def external_sign_in(rt: Runtime) -> Finding:
         problems.append(f"{', '.join(names)} cannot be used while public_site_url is empty.")
     if rt.config.allow_loopback_http:
         problems.append("GATEHOUSE_ALLOW_LOOPBACK_HTTP is on, which is for development and tests.")
+    problems += external_auth.open_to_all(rt)
     if problems:
         return warn(" ".join(problems))
     return ok(f"{', '.join(names)}. Try them with `flask external-auth test KEY`.")

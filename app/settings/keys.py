@@ -191,7 +191,8 @@ RESET_COOLDOWN_SECONDS = _seconds(
 )
 EMAIL_ALLOWLIST = setting_kinds.text_list(
     "auth_local_email_allowlist",
-    "The only addresses and domains allowed for new accounts and new addresses; empty allows all",
+    "The only addresses and domains allowed to register here and as new addresses; empty allows "
+    "all; providers have allowed_domains of their own",
     _email_policy_entry,
     example=_ADDRESSES,
     item_kind="email_or_domain",

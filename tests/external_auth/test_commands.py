@@ -579,6 +579,22 @@ def test_doctor_tells_whether_providers_can_be_used(rt, run, line):
     assert "external-auth update KEY --client-secret -" in message
 
 
+@pytest.mark.parametrize("key", ["auth_local_email_allowlist", "auth_local_email_blocklist"])
+def test_doctor_warns_that_lists_of_addresses_are_not_for_providers(rt, line, user, key):
+    provider = add_provider(rt, auto_provision_enabled=True)
+    assert finding(line)[0] == "ok"
+    configure(rt, **{key: ["example.com"]})
+    level, message = finding(line)
+    assert (level, key in message, "oidc/corp" in message) == ("warn", True, True)
+    for columns in (
+        {"allowed_domains": ["example.com"]},
+        {"allowed_domains": None, "auto_provision_enabled": False},
+        {"auto_provision_enabled": True, "enabled": False},
+    ):
+        change_provider(rt, provider, **columns)
+        assert finding(line)[0] == "ok"
+
+
 def test_doctor_tells_all_that_is_wrong_with_providers(make_app, rt, user):
     """No warning hides another one."""
     provider = add_provider(rt)

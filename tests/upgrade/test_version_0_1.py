@@ -132,6 +132,13 @@ def test_its_sessions_go_on(api):
     assert api.me().ok()["id"] == me["id"]
 
 
+def test_its_accounts_count_as_proven(app):
+    with app.extensions["gatehouse"].reading() as session:
+        proven = session.execute(sa.text("SELECT proven_at FROM users")).scalars().all()
+    assert len(proven) == 2
+    assert None not in proven
+
+
 def test_a_password_and_a_totp_code_sign_in(api, clock):
     clock.advance(seconds=30)
     verify(api, sign_in(api), TotpApp(KNOWN["totp_secret"], clock).code()).ok()

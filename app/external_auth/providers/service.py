@@ -54,6 +54,7 @@ _PAGE_OF_A_NEW_ONE = "new"  # /admin/external-auth/new
 _KEY = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])")
 # For this long a late click is told that the link has expired, rather than that it is unknown.
 RETENTION = timedelta(days=7)
+ADDRESS_LISTS = keys.EMAIL_ALLOWLIST, keys.EMAIL_BLOCKLIST
 
 
 def list_enabled(rt: Runtime) -> list[Provider]:
@@ -281,6 +282,21 @@ def broken_links(rt: Runtime) -> list[str]:
         for provider in list_all(rt)
         if provider.enabled
         for remark in _broken_links(rt, provider)
+    ]
+
+
+def open_to_all(rt: Runtime) -> list[str]:
+    """Warn of enabled providers that make accounts for any address beside a list of addresses.
+
+    The lists are for those who register here; a provider has allowed domains of its own.
+    """
+    lists = [key.name for key in ADDRESS_LISTS if rt.settings.get(key)]
+    return [
+        f"{provider.name} makes accounts for addresses of any domain: {' and '.join(lists)} only "
+        "judge who registers here. Set the provider's allowed domains."
+        for provider in list_all(rt)
+        if lists and provider.enabled and provider.auto_provision_enabled
+        if not provider.allowed_domains
     ]
 
 
