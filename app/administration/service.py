@@ -175,6 +175,7 @@ def bootstrap_storage(rt: Runtime, by: Operator) -> dict[str, Any]:
 def cleanup(rt: Runtime) -> dict[str, int]:
     """Delete what has expired; idempotent, and safe beside concurrent runs."""
     hourly.count_finished_hours(rt)
+    users.renew_hash_kinds(rt)
     return {name: delete(rt) for name, (delete, *_) in CLEANUPS.items()}
 
 

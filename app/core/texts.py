@@ -6,7 +6,8 @@ import unicodedata
 from collections.abc import Iterable
 from fractions import Fraction
 from importlib import resources
-from urllib.parse import urlsplit
+from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 # The list behind `zoneinfo.available_timezones`, without the zones that the system adds.
 _ZONES = frozenset(resources.files("tzdata").joinpath("zones").read_text("ascii").split())
@@ -107,10 +108,28 @@ def typed_id(text: str) -> int | None:
     return _number(text.strip())
 
 
+def typed_reference(text: str) -> tuple[int | None, str | None]:
+    """Return the id and the name that an operator may mean; None for what is not meant.
+
+    `129` may be both; `id:129` and `name:129` say which.
+    """
+    kind, colon, rest = text.strip().partition(":")
+    if colon and kind == "id":
+        return _number(rest), None
+    if colon and kind == "name":
+        return None, rest
+    return typed_id(text), text
+
+
 def _number(text: str) -> int | None:
     if text.isascii() and text.isdigit() and len(text) <= MAX_ID_DIGITS:
         return int(text)
     return None
+
+
+def sqlite_url(file: Path) -> str:
+    """Return the URL of a database file, whatever characters its path has."""
+    return f"sqlite:///{quote(str(file))}"
 
 
 DEFAULT_PORTS = {"http": 80, "https": 443}

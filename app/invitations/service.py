@@ -87,7 +87,7 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
     An error leaves the invitation open; of concurrent calls for one token exactly one succeeds.
     Raises the first that applies, in this order: PasswordLoginDisabled, what `look_up` raises,
     EmailBlocked, EmailNotAllowlisted, EmailExists, PasswordInvalid, SystemNotInitialized,
-    UsernameInvalid, UsernameExists, IdentifierExists.
+    UsernameInvalid, UsernameReserved, UsernameExists, IdentifierExists.
     """
     sign_in_methods.require_password_login(rt)
     invitation = look_up(rt, token)
@@ -95,7 +95,7 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
     _require_free_address(rt, token, invitation)
     users.require_acceptable(rt, password, username, invitation.email)
     setup.require_ready_now(rt)
-    identifiers.username(username)
+    users.require_unreserved(rt, identifiers.username(username))
     password_hash = rt.passwords.hash(password)
     quota = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA)
     now = rt.clock.now()

@@ -59,13 +59,13 @@ def check_password(
     Raises: RateLimited; CredentialsFailed, after the same work whether or not the account exists.
     """
     who = identifiers.identifier(identifier)
-    account, stored_hash = users_queries.find_credentials(rt.database, who) or (None, None)
+    account, stored_hash, samples = users_queries.find_credentials(rt.database, who)
     if account is None:
         user_id, attempts_key = None, f"name:{who}"
     else:
         user_id, attempts_key = account.id, identifiers.attempts_key(account.id)
     with rt.limits.attempts.counted_attempt(attempts_key, client.network, user_id) as attempt:
-        verdict = rt.passwords.check(password, stored_hash)
+        verdict = rt.passwords.check(password, stored_hash, samples)
     if account is None or stored_hash is None or not verdict.matches:
         if account is not None:
             _record_refusal(rt, account, client)

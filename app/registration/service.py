@@ -32,13 +32,14 @@ def register(
 
     Raises the first that applies, in this order: SystemNotInitialized, PasswordLoginDisabled,
     RegistrationDisabled, EmailBlocked, EmailNotAllowlisted, PasswordInvalid, UsernameInvalid,
-    EmailInvalid, UsernameExists, EmailExists, IdentifierExists.
+    UsernameReserved, EmailInvalid, UsernameExists, EmailExists, IdentifierExists.
     """
     setup.require_ready_now(rt)
     _require_open(rt)
     address = _allowed_address(rt, email)
     users.require_acceptable(rt, password, username, email)
     name = identifiers.username(username)
+    users.require_unreserved(rt, name)
     if address is None:
         raise EmailInvalid
     password_hash = rt.passwords.hash(password)

@@ -189,6 +189,16 @@ RESET_COOLDOWN_SECONDS = _seconds(
     "How long to wait before another password reset is mailed",
     60,
 )
+RESERVED_USERNAMES = setting_kinds.text_list(
+    "auth_reserved_usernames",
+    "Usernames, whatever their case, that only operators give; nor can names of digits be chosen",
+    str.lower,
+    example=("admin", "support"),
+    default=(
+        *("admin", "administrator", "root", "system", "support", "security", "postmaster"),
+        *("hostmaster", "webmaster", "abuse", "noreply", "no-reply", "me", "null", "undefined"),
+    ),
+)
 EMAIL_ALLOWLIST = setting_kinds.text_list(
     "auth_local_email_allowlist",
     "The only addresses and domains allowed to register here and as new addresses; empty allows "

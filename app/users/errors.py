@@ -36,6 +36,12 @@ class PasswordLeaked(PasswordInvalid):
     message = "This password is known from leaks of other services. Please choose another one."
 
 
+class UsernameReserved(BadRequest):
+    """Only an operator can give somebody this username."""
+
+    message = "This username cannot be chosen."
+
+
 class UsernameExists(BadRequest):
     """Another account has this username, ignoring case."""
 

@@ -97,6 +97,17 @@ class User(Base):
     updated_at: Mapped[datetime] = mapped_column(UTCDateTime)
 
 
+class PasswordHashKind(Base):
+    """A kind of password hash that accounts have, by a sample that is nobody's hash.
+
+    The dearest decides what a refused password costs, whoever's it was.
+    """
+
+    __tablename__ = "password_hash_kinds"
+
+    sample: Mapped[str] = mapped_column(String(255), primary_key=True)
+
+
 class UserProfile(Base):
     """An account's public profile; a missing row means no display name and no avatar.
 

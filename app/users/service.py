@@ -19,10 +19,11 @@ from app.core.access import (
 from app.core.client import Client
 from app.core.database import locks
 from app.core.database.database import Reader
+from app.core.database.named import NameAmbiguous
 from app.core.errors import Unavailable
 from app.core.passwords import is_acceptable, is_guessable, normalized
 from app.core.runtime import Runtime
-from app.core.texts import shortened, typed_id
+from app.core.texts import shortened, typed_reference
 from app.mail import service as mail
 from app.settings import keys
 from app.users import identifiers, queries
@@ -36,6 +37,7 @@ from app.users.errors import (
     PasswordLeaked,
     PendingActivation,
     UsernameExists,
+    UsernameReserved,
     UserNotFound,
 )
 from app.users.models import Account, Role, Status, User
@@ -217,6 +219,22 @@ def require_not_blocked(rt: Runtime, address: str) -> None:
         raise EmailBlocked
 
 
+def require_unreserved(rt: Runtime, name: str) -> None:
+    """Refuse a username that people may not choose for themselves.
+
+    It would pass for the operators' own, or for the id of another account.
+    Raises: UsernameReserved.
+    """
+    if is_reserved(rt, name):
+        raise UsernameReserved
+
+
+def is_reserved(rt: Runtime, name: str) -> bool:
+    """Return whether only operators may give somebody this username."""
+    key = identifiers.username_key(name)
+    return key.isdigit() or key in rt.settings.get(keys.RESERVED_USERNAMES)
+
+
 def require_sign_in_allowed(account: Account) -> None:
     """Refuse an account that may not sign in.
 
@@ -250,18 +268,25 @@ def get(reader: Reader, user_id: int) -> Account:
 def named(reader: Reader, typed: str | int) -> Account:
     """Return the account whose id, username or e-mail address an operator typed.
 
-    Digits are an id first, and a username if no account has that id; an `int` is only ever an id.
-    Raises: UserNotFound.
+    Digits may be an id or a username, `id:` and `name:` before them say which; an `int` is only
+    ever an id. Raises: UserNotFound; NameAmbiguous for the id of one account and name of another.
     """
     if isinstance(typed, int):
         return get(reader, typed)
-    user_id = typed_id(typed)
-    account = None if user_id is None else queries.find_account(reader, user_id)
-    if account is None:
-        account = queries.find_by_identifier(reader, identifiers.identifier(typed))
-    if account is None:
+    user_id, name = typed_reference(typed)
+    found = [
+        None if user_id is None else queries.find_account(reader, user_id),
+        name and queries.find_by_identifier(reader, identifiers.identifier(name)),
+    ]
+    accounts = {account.id: account for account in found if account}
+    if not accounts:
         raise UserNotFound(f"There is no user {shortened(typed)}.")
-    return account
+    if len(accounts) > 1:
+        raise NameAmbiguous(
+            f"{shortened(typed)} is the id of one user and the name of another: say id:{user_id} or "
+            f"name:{name}."
+        )
+    return next(iter(accounts.values()))
 
 
 def lock_named(session: Session, typed: str | int) -> Account:
@@ -269,6 +294,14 @@ def lock_named(session: Session, typed: str | int) -> Account:
     user_id = named(session, typed).id
     queries.lock(session, user_id)
     return get(session, user_id)
+
+
+def renew_hash_kinds(rt: Runtime) -> None:
+    """Remember the kind of hashes that are made here, and forget those that nobody has any more."""
+    own = rt.passwords.own_sample
+    with rt.transaction() as session:
+        queries.add_hash_kinds(session, {own})
+        queries.forget_unused_hash_kinds(session, own)
 
 
 def _duplicate_error(error: IntegrityError) -> UsernameExists | EmailExists | IdentifierExists:

@@ -274,15 +274,12 @@ yes_option = click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
 
 
 def confirm(question: str, *, is_sure: bool) -> None:
-    """Ask whether to go on, unless `--yes` was given; where nobody can be asked, that is required.
+    """Ask whether to go on, unless `--yes` was given; without a terminal, a script has decided.
 
-    Raises: click.Abort; click.UsageError without a terminal.
+    Raises: click.Abort.
     """
-    if is_sure:
-        return
-    if not is_at_terminal():
-        raise click.UsageError("There is no terminal to ask at; confirm with --yes.")
-    click.confirm(printable(question), abort=True, err=True)
+    if not is_sure and is_at_terminal():
+        click.confirm(printable(question), abort=True, err=True)
 
 
 # --- refusals: one line that says what stopped a command, or a check of `flask doctor` ------------

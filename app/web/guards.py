@@ -43,16 +43,16 @@ ADMIN_CHECK = "gatehouse_require_still_admin"
 
 # How recent a confirmation must be where one is asked for whatever the settings say.
 CONFIRMED_WITHIN = timedelta(minutes=15)
-# Whoever sets less could not confirm and then change it back by hand.
-SHORTEST_WINDOW = timedelta(minutes=1)
 CONFIRMATION_MAX_AGE_SECONDS = setting_kinds.number(
     "auth_confirmation_max_age_secs",
     "How long after a sign-in or a confirmation dangerous changes are allowed without confirming "
-    "again; 0 asks only where it is always asked, and less than 60 counts as 60",
+    "again; 0 asks only where it is always asked",
     0,
     unit="seconds",
-    least=0,
+    # Whoever sets less could not confirm and then change it back by hand.
+    least=60,
     most=86_400,
+    is_off_at_zero=True,
 )
 
 # "always", or only if the setting above is not 0.
@@ -254,7 +254,7 @@ def confirmation_window(rt: Runtime, kind: Confirmation) -> timedelta | None:
     """Return how old a confirmation may be; None if none is asked for."""
     seconds = rt.settings.get(CONFIRMATION_MAX_AGE_SECONDS)
     if seconds:
-        return max(timedelta(seconds=seconds), SHORTEST_WINDOW)
+        return timedelta(seconds=seconds)
     return CONFIRMED_WITHIN if kind == "always" else None
 
 

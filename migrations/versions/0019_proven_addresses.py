@@ -1,4 +1,6 @@
-"""Whether the owner of an address has acted in person, and which browser asked for a mailed link."""
+"""Who has proven an address, which browser asked for a link, and the kinds of password hashes."""
+
+import re
 
 import sqlalchemy as sa
 from alembic import op
@@ -17,9 +19,30 @@ def upgrade() -> None:
     op.execute("UPDATE users SET proven_at = COALESCE(email_verified_at, created_at)")
     for table in WITH_LINKS:
         op.add_column(table, sa.Column("browser_digest", sa.String(64), nullable=True))
+    # What counted as 60 seconds is no valid value any more.
+    op.execute(
+        "UPDATE system_config SET value = '60' WHERE key = 'auth_confirmation_max_age_secs' "
+        "AND length(value) < 3 AND value <> '0' AND value < '60'"
+    )
+    kinds = op.create_table(
+        "password_hash_kinds", sa.Column("sample", sa.String(255), primary_key=True)
+    )
+    hashes = op.get_bind().execute(
+        sa.text("SELECT password_hash FROM users WHERE password_hash IS NOT NULL")
+    )
+    if samples := {sample_of(hashed) for hashed in hashes.scalars()}:
+        op.bulk_insert(kinds, [{"sample": sample} for sample in samples])
+
+
+def sample_of(hashed: str) -> str:
+    """Return a hash of the same kind and cost that is nobody's."""
+    is_bcrypt = re.search(r"\$2[abxy]?\$\d\d\$", hashed)
+    head = hashed.rsplit("$", 1 if is_bcrypt else 2)[0] + "$"
+    return head + re.sub("[^=$]", "." if is_bcrypt else "A", hashed[len(head) :])
 
 
 def downgrade() -> None:
     for table in WITH_LINKS:
         op.drop_column(table, "browser_digest")
     op.drop_column("users", "proven_at")
+    op.drop_table("password_hash_kinds")

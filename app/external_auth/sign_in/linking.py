@@ -367,6 +367,8 @@ def create_account(
     group_id = setup.get_group_id_for_new_account(session)
     now = rt.clock.now()
     for username in usernames(profile.subject, profile.preferred_username, address):
+        if users.is_reserved(rt, username):
+            continue
         new = User(
             username=username,
             email=address,
