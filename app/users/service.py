@@ -283,8 +283,8 @@ def named(reader: Reader, typed: str | int) -> Account:
         raise UserNotFound(f"There is no user {shortened(typed)}.")
     if len(accounts) > 1:
         raise NameAmbiguous(
-            f"{shortened(typed)} is the id of one user and the name of another: say id:{user_id} or "
-            f"name:{name}."
+            f"{shortened(typed)} is the id of one user and the name of another: "
+            f"say id:{user_id} or name:{name}."
         )
     return next(iter(accounts.values()))
 

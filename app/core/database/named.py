@@ -37,9 +37,8 @@ def get_named(
     columns: Any = table
     meant = [columns.id == row_id] if row_id is not None else []
     meant += [columns.name == name.strip()] if name is not None else []
-    rows: Any = session.scalars(
-        select(table).where(or_(false(), *meant)).order_by(columns.id)
-    ).all()
+    statement = select(table).where(or_(false(), *meant)).order_by(columns.id)
+    rows: Any = session.scalars(statement).all()
     if not rows:
         raise missing(f"There is no {one} {shortened(typed)}.")
     if len(rows) > 1:
