@@ -13,7 +13,6 @@ from app.teams.errors import (
     TeamArchived,
     TeamArchivedTooLong,
     TeamChanged,
-    TeamCreatorUndeletable,
     TeamMemberDisabled,
     TeamMemberExists,
     TeamMemberNotFound,
@@ -155,7 +154,6 @@ DELETE_USER = (
     UserNotFound,
     NotThatUser,
     AdministratorUndeletable,
-    TeamCreatorUndeletable,
     TeamOwnerUndeletable,
 )
 CREATE_TEAM = (UserNotFound, TeamNameInvalid, TeamMemberDisabled, *GROUP_REFUSED)

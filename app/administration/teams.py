@@ -60,7 +60,8 @@ def create(
     with rt.transaction() as session:
         if policy_group is not None:
             locks.hold(session, locks.STORAGE_TOPOLOGY)
-        account = users.lock_named(session, owner)
+        # Two administrators may make a team for each other: the row of either is referred to.
+        account = users.lock_named(session, owner, key_share=True)
         if policy_group is None:
             group_id = storage_queries.find_default_group_id(session)
         else:
@@ -69,6 +70,7 @@ def create(
             session,
             name,
             account,
+            created_by=by.user_id,
             description=description,
             policy_group_id=group_id,
             storage_quota=storage_quota,

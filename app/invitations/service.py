@@ -19,7 +19,7 @@ from app.core.client import Client
 from app.core.database.paging import Page, Wanted, read_ids
 from app.core.errors import AppError, RateLimited
 from app.core.runtime import Runtime
-from app.core.texts import shortened, typed_id
+from app.core.texts import folded, shortened, typed_id
 from app.core.tokens import digest, random_token
 from app.invitations.errors import (
     InvitationAccepted,
@@ -237,7 +237,7 @@ def read_page(
     if status is not None:
         conditions.append(_shown_as(status, now))
     if keyword is not None:
-        is_part = Invitation.email.contains(keyword.lower(), autoescape=True)
+        is_part = Invitation.email.contains(folded(keyword), autoescape=True)
         conditions.append(or_(is_part, Invitation.id == typed_id(keyword)))
     with rt.reading() as session:
         page = read_ids(

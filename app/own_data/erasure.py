@@ -50,8 +50,8 @@ INSTALLATION = frozenset(
 def delete_own(rt: Runtime, principal: Principal, *, confirm: str) -> None:
     """Delete the caller's account at once; `confirm` is its username.
 
-    Raises: NotYourUsername, AdministratorStays, TeamCreatorUndeletable, TeamOwnerUndeletable;
-    AccountDisabled, TokenInvalid if the account or session ended meanwhile.
+    Raises: NotYourUsername, AdministratorStays, TeamOwnerUndeletable; AccountDisabled, TokenInvalid
+    if the account or session ended meanwhile.
     """
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)
@@ -74,8 +74,7 @@ def delete_own(rt: Runtime, principal: Principal, *, confirm: str) -> None:
 def delete(rt: Runtime, session: Session, account: Account) -> list[str]:
     """Delete a locked account with all that belongs to it; return the addresses that it had.
 
-    The caller calls `clear_up` after the commit. Raises: TeamCreatorUndeletable,
-    TeamOwnerUndeletable.
+    The caller calls `clear_up` after the commit. Raises: TeamOwnerUndeletable.
     """
     teams.require_deletable(session, account.id)
     addresses = _addresses(session, account)
@@ -126,8 +125,9 @@ def _impersonal(entry: Any) -> dict[str, Any]:
     if entry.entity_type not in INSTALLATION:
         kept = members(details, IMPERSONAL)
         name, details = None, json.dumps(kept) if kept else None
-    nowhere = {"ip_address": None, "user_agent": None}
-    return {"id": entry.id, "entity_name": name, "details": details, **nowhere}
+    folded = entry.entity_name_folded if name is not None else None
+    names = {"entity_name": name, "entity_name_folded": folded}
+    return {"id": entry.id, **names, "details": details, "ip_address": None, "user_agent": None}
 
 
 def _addresses(session: Session, account: Account) -> list[str]:

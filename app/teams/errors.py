@@ -81,9 +81,3 @@ class TeamOwnerUndeletable(Conflict):
     """Deleting the account would leave a team without an owner."""
 
     message = "The account is the last owner of a team; add another owner or archive the team."
-
-
-class TeamCreatorUndeletable(Conflict):
-    """Deleting the account is refused while a team that it created exists."""
-
-    message = "The account created a team that still exists; archive it and wait for its deletion."

@@ -80,7 +80,7 @@ class TeamInfo(Schema):
 class OwnTeamItem(TeamInfo):
     """A team of the caller; sizes are in bytes, and a quota of 0 means no limit."""
 
-    created_by = fields.Nested(UserSummary, required=True, attribute="creator")
+    created_by = fields.Nested(UserSummary, required=True, allow_none=True, attribute="creator")
     my_role = Word(TeamRole)
 
 

@@ -190,6 +190,8 @@ def _filter(id: int, chosen: dict[str, Any]) -> Filter:
 
 
 def _shown(team: Team) -> ManagedTeam:
+    if team.created_by is None:
+        return ManagedTeam(team, None)
     with runtime().reading() as session:
         return ManagedTeam(team, users_queries.find_account(session, team.created_by))
 

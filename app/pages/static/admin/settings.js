@@ -41,7 +41,7 @@ open(async () => {
   settings = await load(() => orSignIn(readAll()));
   const search = textInput("keyword", { type: "search", id: "settings-search" });
   search.addEventListener("input", () => {
-    keyword = search.value.trim().toLowerCase();
+    keyword = folded(search.value.trim());
     show();
   });
   const save = el("button", { type: "button", class: "primary" }, t("save"));
@@ -84,6 +84,14 @@ async function namesOf(ids) {
   return new Map(users.flatMap((user) => (user ? [[user.id, user.username]] : [])));
 }
 
+/**
+ * The same for every letter case, as in the lists that the service searches.
+ * @param {string} text
+ */
+function folded(text) {
+  return text.normalize("NFC").toUpperCase();
+}
+
 function categories() {
   return [...new Set(settings.map((one) => one.category))].filter((one) => one !== ELSEWHERE);
 }
@@ -120,7 +128,7 @@ function show() {
   }
   setTitle(`${t(`category.${category}`)} · ${t("settings.title")}`);
   const isWanted = (/** @type {Setting} */ one) =>
-    keyword ? one.category !== ELSEWHERE && `${one.key} ${one.description}`.toLowerCase().includes(keyword) : one.category === category;
+    keyword ? one.category !== ELSEWHERE && folded(`${one.key} ${one.description}`).includes(keyword) : one.category === category;
   const wanted = settings.filter(isWanted);
   const rank = (/** @type {Setting} */ { key }) => (FIRST.findIndex((one) => key.startsWith(one)) + 1 || FIRST.length + 1);
   const found = wanted.sort((one, other) => rank(one) - rank(other));
@@ -148,7 +156,7 @@ function tell() {
 
 /** @param {string} text */
 function searchFor(text) {
-  keyword = text;
+  keyword = folded(text);
   /** @type {HTMLInputElement} */ (byId("settings-search")).value = text;
 }
 

@@ -1,0 +1,67 @@
+"""Names are found in any case; a team does not keep the account that created it."""
+
+import unicodedata
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0020"
+down_revision = "0018"
+branch_labels = None
+depends_on = None
+
+# The key and the name of each table whose names are searched.
+NAMED = {
+    "user_profiles": ("user_id", "display_name"),
+    "teams": ("id", "name"),
+    "audit_log": ("id", "entity_name"),
+}
+CREATOR = "fk_teams_created_by_users"
+BATCH = 10_000
+
+
+def upgrade() -> None:
+    for table, (key, name) in NAMED.items():
+        op.add_column(table, sa.Column(f"{name}_folded", sa.Text()))
+        fold(table, key, name)
+    replace_creator(nullable=True, ondelete="SET NULL")
+
+
+def downgrade() -> None:
+    # Version 0.2 took a team's first owner for its creator, and had no team without one.
+    op.execute(
+        "UPDATE teams SET created_by = (SELECT min(user_id) FROM team_members"
+        " WHERE team_id = teams.id) WHERE created_by IS NULL"
+    )
+    op.execute("DELETE FROM teams WHERE created_by IS NULL")
+    replace_creator(nullable=False, ondelete="RESTRICT")
+    for table, (_, name) in NAMED.items():
+        op.drop_column(table, f"{name}_folded")
+
+
+def fold(table: str, key: str, name: str) -> None:
+    """Fill the folded column of the rows whose names are not folded already."""
+    rows = sa.table(table, sa.column(key), sa.column(name), sa.column(f"{name}_folded"))
+    bind, last = op.get_bind(), 0
+    page = sa.select(rows.c[key], rows.c[name]).order_by(rows.c[key]).limit(BATCH)
+    change = (
+        sa.update(rows)
+        .where(rows.c[key] == sa.bindparam("row"))
+        .values({f"{name}_folded": sa.bindparam("folded")})
+    )
+    while found := bind.execute(page.where(rows.c[key] > last)).all():
+        last = found[-1][0]
+        forms = [(row, text, folded(text)) for row, text in found if text is not None]
+        if changed := [{"row": row, "folded": form} for row, text, form in forms if form != text]:
+            bind.execute(change, changed)
+
+
+def folded(text: str) -> str:
+    return unicodedata.normalize("NFC", text).casefold()
+
+
+def replace_creator(*, nullable: bool, ondelete: str) -> None:
+    with op.batch_alter_table("teams", table_kwargs={"sqlite_autoincrement": True}) as table:
+        table.drop_constraint(CREATOR, type_="foreignkey")
+        table.alter_column("created_by", existing_type=sa.BigInteger(), nullable=nullable)
+        table.create_foreign_key(CREATOR, "users", ["created_by"], ["id"], ondelete=ondelete)
