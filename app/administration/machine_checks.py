@@ -182,16 +182,16 @@ def redis(rt: Runtime) -> Finding:
 def database(rt: Runtime) -> Finding:
     """Check that the database responds, accepts writes and is set up as this service needs it."""
     setting = "PRAGMA journal_mode" if rt.database.is_sqlite else "SHOW server_version"
-    with rt.reading() as session:
-        found = str(session.execute(sa.text(setting)).scalar())
-        try:
+    try:
+        with rt.reading() as session:
+            found = str(session.execute(sa.text(setting)).scalar())
             rt.database.require_writable(session)
-        except DatabaseReadOnly:
-            return fail(
-                "The database cannot be written to. Give an SQLite file to the user the service "
-                "runs as, promote a PostgreSQL standby, reset `default_transaction_read_only`, "
-                "or correct GATEHOUSE_DATABASE_URL."
-            )
+    except DatabaseReadOnly:
+        return fail(
+            "The database cannot be written to. Give an SQLite file to the user the service "
+            "runs as, promote a PostgreSQL standby, reset `default_transaction_read_only`, "
+            "or correct GATEHOUSE_DATABASE_URL."
+        )
     if rt.database.is_sqlite:
         is_wal = found == "wal"
         wrong = f"SQLite's journal is {found}, not WAL. Use a local disk."

@@ -122,7 +122,9 @@ def read_page(session: Session, wanted: Wanted, *, archived: bool, keyword: str 
     makers = {team.created_by for team in rows if team.created_by is not None}
     creators = users_queries.list_named(session, makers)
     teams = [found[team_id] for team_id in page.items if team_id in found]
-    return replace(page, items=[ManagedTeam(team, creators.get(team.created_by)) for team in teams])
+    return replace(
+        page, items=[ManagedTeam(team, creators.get(team.created_by or 0)) for team in teams]
+    )
 
 
 def read_members(session: Session, wanted: Wanted, team_id: int, chosen: MemberFilter) -> Page:

@@ -168,10 +168,17 @@ def _engine_options(config: Config) -> dict[str, Any]:
 
 @contextmanager
 def _waiting() -> Iterator[None]:
-    """Add to the time that the request has waited for the database."""
+    """Add to the time that the request has waited for the database.
+
+    Raises: DatabaseReadOnly, if the server of a new connection takes no writes.
+    """
     began = perf_counter()
     try:
         yield
+    except DBAPIError as error:
+        if isinstance(error.orig, postgres.TakesNoWrites):
+            raise DatabaseReadOnly from error
+        raise
     finally:
         add_database_wait(perf_counter() - began)
 
