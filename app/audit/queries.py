@@ -14,7 +14,7 @@ from app.core.database.database import Reader
 from app.core.database.paging import Page, Wanted, read_ids
 from app.core.database.search import folded_column, has_part
 
-_COLUMNS = AuditEntry.__table__.columns
+_COLUMNS = [one for one in AuditEntry.__table__.columns if one.name != "entity_name_folded"]
 # What the service does by itself; anything else that is nobody's and from nowhere is a command's.
 _OF_ITSELF = (
     Action.SERVER_START,

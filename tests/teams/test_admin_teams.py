@@ -275,7 +275,7 @@ def test_a_team_has_its_own_audit_log(boss, admin, rt, path, owner):
     assert told == ["team_member_add", "team_member_update", "team_member_remove"]
     assert boss.get(f"{path}/audit-logs?action=admin_create_team").ok()["total"] == 1
     answer = boss.get(f"{path}/audit-logs/export?sort_order=asc")
-    rows = list(csv.DictReader(io.StringIO(answer.body.decode(), newline="")))
+    rows = list(csv.DictReader(io.StringIO(answer.body.decode("utf-8-sig"), newline="")))
     assert [row["member_username"] for row in rows] == [
         "",
         *[other.username] * 2,

@@ -23,8 +23,8 @@ DEFAULTS: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 25_000,  # ms
 }
-# SQLSTATEs by which a server tells that it is a standby, or takes no writes: 25006 to a write; 40001
-# to a read whose rows the primary removed, which has no other reason at our isolation level.
+# SQLSTATEs by which a server tells that it is a standby, or takes no writes: 25006 for a write, and
+# 40001 for a read whose rows the primary removed, which has no other reason at our isolation level.
 REFUSED_BY_STANDBY = frozenset({"25006", "40001"})
 # A hanging server costs a request at most the sum of these: a check of the connection, the question
 # whether the server is there at all, and a try to connect anew.
