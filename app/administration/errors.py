@@ -13,6 +13,7 @@ from app.teams.errors import (
     TeamArchived,
     TeamArchivedTooLong,
     TeamChanged,
+    TeamMemberChanged,
     TeamMemberDisabled,
     TeamMemberExists,
     TeamMemberNotFound,
@@ -161,4 +162,5 @@ UPDATE_TEAM = (TeamNotFound, TeamArchived, TeamChanged, TeamNameInvalid, *GROUP_
 RESTORE_TEAM = (TeamNotFound, TeamNotArchived, TeamArchivedTooLong)
 ADD_MEMBER = (UserNotFound, TeamNotFound, TeamArchived, TeamMemberDisabled, TeamMemberExists)
 CHANGE_MEMBER = (TeamNotFound, TeamArchived, TeamMemberNotFound, LastTeamOwnerKept)
+SET_MEMBER_ROLE = (*CHANGE_MEMBER, TeamMemberChanged)
 EXPORT_TEAM_AUDIT_LOG = (TeamNotFound, *EXPORT_AUDIT_LOG)

@@ -129,15 +129,25 @@ def add_member(rt: Runtime, by: Operator, which: str | int, who: str | int, role
         return _changed(rt, session, by, Action.ADMIN_UPDATE_TEAM, team, details)
 
 
-def set_role(rt: Runtime, by: Operator, which: str | int, who: str | int, role: TeamRole) -> Team:
-    """Change the role of a team member.
+def set_role(
+    rt: Runtime,
+    by: Operator,
+    which: str | int,
+    who: str | int,
+    role: TeamRole,
+    *,
+    expected_updated_at: datetime | None = None,
+) -> Team:
+    """Change the role of a team member; `expected_updated_at` as in `teams.service.set_role`.
 
-    Raises: UserNotFound, TeamNotFound, NameAmbiguous, TeamArchived, TeamNotMember, LastTeamOwner.
+    Raises: UserNotFound, TeamNotFound, NameAmbiguous, TeamArchived, TeamNotMember,
+    TeamMemberChanged, LastTeamOwner.
     """
     with rt.transaction() as session:
         account = users.lock_named(session, who)
         team = teams.lock_unarchived(session, which)
-        previous = teams.set_role(session, team, account, role, rt.clock.now())
+        now, expected = rt.clock.now(), expected_updated_at
+        previous = teams.set_role(session, team, account, role, now, expected_updated_at=expected)
         if previous is None:
             return team
         details = {"changed_user_id": account.id, "role": role, "previous_role": previous}

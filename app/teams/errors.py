@@ -33,6 +33,12 @@ class TeamChanged(Conflict):
     message = "The team has been changed meanwhile."
 
 
+class TeamMemberChanged(Conflict):
+    """The membership is not as it was when the change was decided on."""
+
+    message = "The membership has been changed meanwhile."
+
+
 class TeamArchivedTooLong(Conflict):
     """The team is about to be deleted."""
 

@@ -166,6 +166,7 @@ class SetMemberRoleSchema(RequestSchema):
     """PATCH /admin/teams/{id}/members/{user_id}."""
 
     role = fields.Enum(TeamRole, by_value=True, required=True)
+    expected_updated_at = Moment("refuse the change if the membership is not of this time")
 
 
 def require_one_of(members: dict[str, Any], by_id: str, by_name: str) -> None:

@@ -17,6 +17,7 @@ from app.teams.errors import (
     LastTeamOwner,
     TeamArchived,
     TeamArchivedTooLong,
+    TeamMemberChanged,
     TeamMemberDisabled,
     TeamMemberExists,
     TeamNameInvalid,
@@ -132,13 +133,22 @@ def remove_member(session: Session, team: Team, account: Account) -> str:
 
 
 def set_role(
-    session: Session, team: Team, account: Account, role: TeamRole, now: datetime
+    session: Session,
+    team: Team,
+    account: Account,
+    role: TeamRole,
+    now: datetime,
+    *,
+    expected_updated_at: datetime | None = None,
 ) -> str | None:
     """Change the role of a member of a locked team; return the one before, None if it is the same.
 
-    Raises: TeamNotMember, LastTeamOwner.
+    `expected_updated_at` is the state the change is meant for; None accepts any.
+    Raises: TeamNotMember, TeamMemberChanged, LastTeamOwner.
     """
     member = _get_member(session, team, account)
+    if expected_updated_at not in (None, member.updated_at):
+        raise TeamMemberChanged
     previous = member.role
     if previous == role:
         return None

@@ -175,6 +175,20 @@ def test_members_come_and_go(boss, rt, path, owner, team):
     ]
 
 
+@pytest.mark.both_databases
+def test_a_change_of_a_member_meant_for_another_state_is_refused(boss, rt, path, clock):
+    other = make_user(rt)
+    here = f"{path}/members/{other.id}"
+    seen = boss.post(f"{path}/members", {"user_id": other.id}).ok(201)["updated_at"]
+    clock.advance(seconds=1)
+    changed = boss.patch(here, {"role": "admin", "expected_updated_at": seen}).ok()
+    for role in ("member", "admin"):
+        late = {"role": role, "expected_updated_at": seen}
+        boss.patch(here, late).fails(409, "conflict")
+    boss.patch(here, {"role": "member", "expected_updated_at": "now"}).fails(400, "bad_request")
+    boss.patch(here, {"role": "owner", "expected_updated_at": changed["updated_at"]}).ok()
+
+
 def test_the_last_owner_stays_one(boss, rt, path, owner):
     """Whoever owns another team."""
     teams.create(rt, COMMAND_LINE, "Others", make_user(rt).username)

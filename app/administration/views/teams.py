@@ -148,11 +148,11 @@ def add_member(
 @bp.patch("/<row:id>/members/<row:user_id>")
 @admin_required()
 @json_body(SetMemberRoleSchema)
-@answers(TeamMemberItem(), errors=errors.CHANGE_MEMBER, name="adminSetTeamMemberRole")
-def set_role(by: Operator, id: int, user_id: int, role: TeamRole) -> Membership:
+@answers(TeamMemberItem(), errors=errors.SET_MEMBER_ROLE, name="adminSetTeamMemberRole")
+def set_role(by: Operator, id: int, user_id: int, role: TeamRole, **state: Any) -> Membership:
     """Change the role of a member."""
     with _addressed():
-        teams.set_role(runtime(), by, id, user_id, role)
+        teams.set_role(runtime(), by, id, user_id, role, **state)
     return _member(id, user_id)
 
 

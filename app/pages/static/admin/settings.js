@@ -25,6 +25,7 @@ import { settingRow } from "./setting_row.js";
 const PAGE = 100;
 /** What leads its category. */
 const FIRST = ["branding_title", "public_site_url", "branding_"];
+const NEVER = "1970-01-01T00:00:00";
 /** Texts of mails are changed on a page of their own. */
 const ELSEWHERE = "mail.template";
 
@@ -170,13 +171,14 @@ async function saveAll() {
   const sent = [...drafts];
   const values = Object.fromEntries(sent.filter(([, value]) => value !== null));
   const unset = sent.filter(([, value]) => value === null).map(([key]) => key);
-  const body = /** @type {any} */ ({ values, unset });
-  const { problems } = await orSignIn(call("post", "/admin/config/validate", { body }));
+  const draft = /** @type {any} */ ({ values, unset });
+  const { problems } = await orSignIn(call("post", "/admin/config/validate", { body: draft }));
   if (problems.length > 0) {
     settings = await orSignIn(readAll()); // what somebody else has changed meanwhile may be why
     show();
     return showProblems(problems);
   }
+  const body = { ...draft, expected_updated_at: lastChange(sent.map(([key]) => key)) };
   const done = await asOwner(t("settings.why"), () => orSignIn(patched(body)));
   if (!done) return;
   for (const [key, value] of sent) if (drafts.get(key) === value) drafts.delete(key);
@@ -188,7 +190,18 @@ async function saveAll() {
 }
 
 /**
- * Saves; what would lock the administrator out is saved only after a second question.
+ * When one of these settings was last changed, as far as this page knows.
+ * @param {string[]} keys
+ */
+function lastChange(keys) {
+  // Without the Z, since a fraction of a second comes before it; a Date would cut that short.
+  const times = settings.flatMap(({ key, updated_at: at }) => (at && keys.includes(key) ? [at.slice(0, -1)] : []));
+  return `${times.sort().at(-1) ?? NEVER}Z`;
+}
+
+/**
+ * Saves; what would lock the administrator out is saved only after a second question, and nothing
+ * if somebody else has changed the same: null.
  * @param {any} body
  */
 async function patched(body) {
@@ -196,6 +209,12 @@ async function patched(body) {
     return await call("patch", "/admin/config", { body });
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== "conflict") throw error;
+    settings = await readAll();
+    if (lastChange([...Object.keys(body.values), ...body.unset]) !== body.expected_updated_at) {
+      show();
+      showNotice(t("meanwhile.kept"), { kind: "warn" });
+      return null;
+    }
     const isForced = await confirmed({ title: t("settings.locks_out"), text: el("p", {}, english(error.msg)), verb: t("settings.save_anyway") });
     if (!isForced) throw error;
     return call("patch", "/admin/config", { body, query: { force: true } });

@@ -1,4 +1,4 @@
-"""Names are found in any case; a team does not keep the account that created it."""
+"""Names are found in any case, teams outlive who made them, settings know when they were unset."""
 
 import unicodedata
 
@@ -25,9 +25,12 @@ def upgrade() -> None:
         op.add_column(table, sa.Column(f"{name}_folded", sa.Text()))
         fold(table, key, name)
     replace_creator(nullable=True, ondelete="SET NULL")
+    let_values_be_absent(nullable=True)
 
 
 def downgrade() -> None:
+    op.execute("DELETE FROM system_config WHERE value IS NULL")
+    let_values_be_absent(nullable=False)
     # Version 0.2 took a team's first owner for its creator, and had no team without one.
     op.execute(
         "UPDATE teams SET created_by = (SELECT min(user_id) FROM team_members"
@@ -65,3 +68,10 @@ def replace_creator(*, nullable: bool, ondelete: str) -> None:
         table.drop_constraint(CREATOR, type_="foreignkey")
         table.alter_column("created_by", existing_type=sa.BigInteger(), nullable=nullable)
         table.create_foreign_key(CREATOR, "users", ["created_by"], ["id"], ondelete=ondelete)
+
+
+def let_values_be_absent(*, nullable: bool) -> None:
+    with op.batch_alter_table(
+        "system_config", table_kwargs={"sqlite_autoincrement": True}
+    ) as table:
+        table.alter_column("value", existing_type=sa.Text(), nullable=nullable)
