@@ -106,9 +106,9 @@ class KeysMissing(Misconfigured):
 
     message = (
         "The key file is missing, and the database has been used with its keys. Put the file back "
-        "from the backup, mount the volume it is on, or set GATEHOUSE_SECRET_KEYS as before. Only "
-        "if the keys are lost for good, run `flask prepare --new-keys` to create new ones."
+        "from the backup, mount the volume it is on, or set GATEHOUSE_SECRET_KEYS as before."
     )
+    remedy = "Only if they are lost for good, run `flask prepare --new-keys` to create new ones."
 
 
 class HashInvalid(BadRequest):
@@ -121,7 +121,8 @@ class NoAdministrator(BadRequest):
     """There are accounts but no administrator, so the installation is not ready."""
 
     code = ErrorCode.VALIDATION_SYSTEM_NOT_INITIALIZED
-    message = "There is no administrator: run `flask users set-role USER admin`."
+    message = "There is no administrator."
+    remedy = "Run `flask users set-role USER admin`."
 
 
 class ExportTooLong(InsufficientStorage):

@@ -45,10 +45,19 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found, in plain words, with the remedy unless the level is `ok`."""
+    """What one check found, in plain words, with the remedy unless the level is `ok`.
+
+    `remedy` is what takes a command line, where alone it is shown.
+    """
 
     level: Level
     message: str
+    remedy: str = ""
+
+    @property
+    def message_with_remedy(self) -> str:
+        """The finding as the command line shows it."""
+        return f"{self.message} {self.remedy}".rstrip()
 
 
 ok = partial(Finding, Level.OK)
@@ -90,7 +99,7 @@ def instance_folder(rt: Runtime) -> Finding:
     except OSError as error:
         return _unwritable(folder, error)
     if mode := _open_to_others(folder):
-        return warn(f"{folder} is open to others ({mode}). Run `chmod 700 {folder}`.")
+        return warn(f"{folder} is open to others ({mode}).", f"Run `chmod 700 {folder}`.")
     return ok("Private.")
 
 
@@ -104,7 +113,7 @@ def keys(rt: Runtime) -> Finding:
     file = rt.keyring.path
     if mode := _open_to_others(file):
         remedy = f"Run `chmod 600 {file}`, then `flask keys rotate`."
-        return fail(f"{file} is open to others ({mode}). {remedy}")
+        return fail(f"{file} is open to others ({mode}).", remedy)
     return ok(f"{count} in {file}.")
 
 
@@ -167,10 +176,11 @@ def redis(rt: Runtime) -> Finding:
     except RedisError as error:
         # The Redis error carries its cause only as text, so look at the chained exception.
         if is_embedded and isinstance(error.__context__, NOBODY_LISTENS):
-            return warn("The embedded Valkey is not running; it runs while `bin/serve` does.")
-        embedded = "Restart `bin/serve`, which runs the embedded Valkey"
-        remedy = embedded if is_embedded else "Start it, or correct GATEHOUSE_REDIS_URL"
-        return fail(f"Redis does not answer ({error}). {remedy}.")
+            return warn("The embedded Valkey is not running.", "It runs while `bin/serve` does.")
+        remedy = "Start it, or correct GATEHOUSE_REDIS_URL."
+        if is_embedded:
+            remedy = "Restart `bin/serve`, which runs the embedded Valkey."
+        return fail(f"Redis does not answer ({error}).", remedy)
     version = str(server["redis_version"])
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_REDIS:
         return fail(f"Redis {version} is too old. Use 6.2 or later.")
@@ -206,7 +216,8 @@ def migrations(rt: Runtime) -> Finding:
     with rt.reading() as reader:
         found = revisions(reader)
     if found.is_older:
-        return fail(TablesOutdated(found).public_message)
+        outdated = TablesOutdated(found)
+        return fail(outdated.public_message, outdated.remedy)
     current = ", ".join(sorted(found.current))
     if found.is_newer:
         return warn(

@@ -1,5 +1,6 @@
 """/admin/overview, /admin/doctor, /admin/maintenance/cleanup, /admin/keys."""
 
+import json
 import threading
 from datetime import UTC, datetime, timedelta
 
@@ -211,6 +212,8 @@ def test_the_doctor_tells_all_and_never_fails(boss, rt):
     assert told["worst"] == next(one for one in ("fail", "warn", "ok") if one in levels)
     assert told["setup_state"] == "needs_storage"
     assert {"redis", "database", "mail"} <= {check["check"] for check in told["checks"]}
+    assert all(set(check) == {"check", "level", "message"} for check in told["checks"])
+    assert "flask" not in json.dumps(told)
 
 
 def test_the_doctor_is_not_asked_all_the_time(boss):
