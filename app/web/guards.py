@@ -270,7 +270,7 @@ def require_confirmation(by: Operator) -> None:
 def _require_confirmation(principal: Principal, kind: Confirmation | None) -> None:
     rt = runtime()
     if kind and request.method in origin.SAFE_METHODS and cookies.access_cookie() is not None:
-        origin.check_source()  # a download is told to its owner, and counted
+        origin.check_source(may_be_typed=True)  # a download is told to its owner, and counted
     window = kind and confirmation_window(rt, kind)
     if window and rt.clock.now() - principal.confirmed_at > window:
         raise ConfirmationRequired

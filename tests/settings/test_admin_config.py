@@ -60,6 +60,13 @@ def test_the_schema_tells_programs_what_a_setting_takes(boss):
     assert told["auth_password_login_enabled"]["category"] == "user.registration_and_login"
     [auto, *_] = told["auth_register_activation_enabled"]["options"]
     assert auto["value"] == "auto"
+    for choice in ("auth_register_activation_enabled", "pages_theme"):
+        assert told[choice]["value_type"] == "string"
+        assert boss.get(f"{CONFIG}/{choice}").ok()["value_type"] == "string"
+    assert {told[name]["category"] for name in told if name.startswith("pages_")} == {"site"}
+    assert boss.get(f"{CONFIG}/pages_theme").ok()["category"] == "site"
+    kinds = {item["value_type"] for item in told.values() if item["options"]}
+    assert kinds == {"string", "string_enum_set"}
 
 
 def test_an_unknown_setting_is_not_found(boss):

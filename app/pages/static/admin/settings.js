@@ -26,6 +26,8 @@ const PAGE = 100;
 /** What leads its category. */
 const FIRST = ["branding_title", "public_site_url", "branding_"];
 const NEVER = "1970-01-01T00:00:00";
+/** What only these pages have, apart from other settings of the site. */
+const OURS = "pages";
 /** Texts of mails are changed on a page of their own. */
 const ELSEWHERE = "mail.template";
 
@@ -71,7 +73,8 @@ async function readAll() {
   const names = await namesOf([...stored.values()].map((one) => one.updated_by));
   return described.flatMap((one) => {
     const value = stored.get(one.key);
-    return value ? [{ ...one, ...value, author: names.get(value.updated_by ?? 0) ?? "" }] : [];
+    const category = one.key.startsWith("pages_") ? OURS : one.category;
+    return value ? [{ ...one, ...value, category, author: names.get(value.updated_by ?? 0) ?? "" }] : [];
   });
 }
 
