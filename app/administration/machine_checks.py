@@ -18,6 +18,7 @@ from redis.exceptions import RedisError, ResponseError
 from app.avatars import files, render_process, rendering
 from app.avatars.errors import FileTypeNotAllowed, RenderFailed
 from app.core import redis as redis_client
+from app.core.clock import SKEW
 from app.core.config import Argon2Cost
 from app.core.database.database import DatabaseReadOnly
 from app.core.database.revisions import TablesOutdated, revisions
@@ -31,7 +32,6 @@ TRIED_BYTES = 4096
 ONE_PIXEL = b"GIF89a\1\0\1\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\1\0\1\0\0\2\2D\1\0;"
 OLDEST_REDIS = (6, 2)
 OLDEST_POSTGRESQL = 13
-MAX_SKEW_SECONDS = 5.0
 NOBODY_LISTENS = (FileNotFoundError, ConnectionRefusedError)
 
 
@@ -239,6 +239,6 @@ def clock(rt: Runtime) -> Finding:
         ahead["Redis"] = answer[0] + answer[1] / 1e6 - rt.clock.now().timestamp()
     slowest, fastest = (pick(ahead, key=ahead.__getitem__) for pick in (min, max))
     skew = ahead[fastest] - ahead[slowest]
-    if skew >= MAX_SKEW_SECONDS:
+    if skew >= SKEW.total_seconds():
         return fail(f"{fastest} is {skew:.0f} s ahead of {slowest}. Run NTP on both.")
     return ok(f"{', '.join(ahead)}: {skew:.2f} s apart.")

@@ -15,6 +15,7 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.avatars import upkeep as avatars
 from app.core.access import Principal
+from app.core.clock import SKEW
 from app.core.database import bulk
 from app.core.db import after_commit
 from app.core.redis import ACCOUNTS_CHANNEL
@@ -100,7 +101,8 @@ def clear_up(rt: Runtime, user_id: int) -> None:
 def scrub(rt: Runtime) -> int:
     """Take what names deleted accounts out of the audit log; return from how many entries."""
     with rt.reading() as session:
-        waiting = queries.list_erasures(session, rt.clock.now() - SETTLES_AFTER)
+        now = rt.clock.now()
+        waiting = queries.list_erasures(session, before=now - SETTLES_AFTER, after=now + SKEW)
     return sum(_scrub(rt, erasure) for erasure in waiting)
 
 
