@@ -16,6 +16,15 @@ NAMED = {
     "teams": ("id", "name"),
     "audit_log": ("id", "entity_name"),
 }
+# Version 0.2 took a team's first owner for its creator. Who made it is in the audit log, if that
+# goes back so far; 0, which is no account, is the command line.
+CREATORS = """
+UPDATE teams SET created_by = (
+    SELECT users.id FROM audit_log LEFT JOIN users ON users.id = audit_log.user_id
+    WHERE audit_log.action = 'admin_create_team' AND audit_log.entity_id = teams.id
+    ORDER BY audit_log.id DESC LIMIT 1
+) WHERE id IN (SELECT entity_id FROM audit_log WHERE action = 'admin_create_team')
+"""
 CREATOR = "fk_teams_created_by_users"
 BATCH = 10_000
 
@@ -25,13 +34,14 @@ def upgrade() -> None:
         op.add_column(table, sa.Column(f"{name}_folded", sa.Text()))
         fold(table, key, name)
     replace_creator(nullable=True, ondelete="SET NULL")
+    op.execute(CREATORS)
     let_values_be_absent(nullable=True)
 
 
 def downgrade() -> None:
     op.execute("DELETE FROM system_config WHERE value IS NULL")
     let_values_be_absent(nullable=False)
-    # Version 0.2 took a team's first owner for its creator, and had no team without one.
+    # Version 0.2 had no team without a creator.
     op.execute(
         "UPDATE teams SET created_by = (SELECT min(user_id) FROM team_members"
         " WHERE team_id = teams.id) WHERE created_by IS NULL"

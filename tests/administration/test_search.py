@@ -4,11 +4,9 @@ from urllib.parse import quote
 
 import pytest
 import sqlalchemy as sa
-from flask_migrate import downgrade, upgrade
 
 from app.administration import teams
 from app.core.access import COMMAND_LINE
-from app.core.config import MIGRATIONS
 from app.core.database.search import folded_column, has_part
 from app.core.texts import folded
 from tests.support.factories import make_user
@@ -91,15 +89,3 @@ def test_the_outbox_is_searched_by_address(boss, user, api):
     api.post("/auth/password/reset/request", {"email": user.email}).ok()
     page = boss.get(f"/admin/mail/outbox?recipient={user.email.upper()}").ok()
     assert [mail["recipient"] for mail in page["items"]] == [user.email]
-
-
-def test_names_of_the_version_before_are_found(app, boss, browser, rt, user):
-    browser.login(user).ok()
-    browser.patch("/auth/profile", {"display_name": "Ömer"}).ok()
-    teams.create(rt, COMMAND_LINE, "Ärzte", user.username)
-    with app.app_context():
-        downgrade(str(MIGRATIONS), "0018")
-        upgrade(str(MIGRATIONS))
-    assert boss.get(f"/admin/users?keyword={quote('ÖMER')}").ok()["total"] == 1
-    for path in ("/admin/teams", "/admin/audit-logs"):
-        assert boss.get(f"{path}?keyword={quote('äRZTE')}").ok()["total"] == 1

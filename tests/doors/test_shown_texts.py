@@ -8,6 +8,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from flask import Flask
+
+from tests.support.openapi import DOCUMENT
+
 APP = Path(__file__).parents[2] / "app"
 COMMAND = re.compile(r"\b(?:flask|gatehouse) [a-z-]+|\bchmod |bin/serve|(?<![\w-])--[a-z]{2,}")
 # Before there is a service, and what speaks to whoever starts it or has typed a command.
@@ -45,6 +49,13 @@ def test_no_text_that_may_be_shown_names_a_command() -> None:
     for module in modules:
         found = texts(ast.parse(module.read_text()))
         assert [text for text in found if COMMAND.search(text)] == [], module
+
+
+def test_neither_the_api_description_nor_the_catalogues_name_a_command(app: Flask) -> None:
+    description = app.test_client().get(DOCUMENT).get_data(as_text=True)
+    assert COMMAND.findall(description) == []
+    for catalogue in (APP / "pages/static/i18n").glob("*.json"):
+        assert COMMAND.findall(catalogue.read_text()) == [], catalogue
 
 
 def test_a_command_would_be_noticed() -> None:
