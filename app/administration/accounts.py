@@ -176,8 +176,7 @@ def delete(rt: Runtime, by: Operator, who: str | int, *, confirm: str | None = N
     """Delete an account with everything it owns; return its last state.
 
     `confirm` is the username that the operator believes the account to have; None is no check.
-    Raises: UserNotFound, NotThatUser, AdministratorUndeletable, TeamCreatorUndeletable,
-    TeamOwnerUndeletable.
+    Raises: UserNotFound, NotThatUser, AdministratorUndeletable, TeamOwnerUndeletable.
     """
     with locked(rt, who, locks.SETUP) as (session, account):
         if confirm is not None and confirm.lower() != account.username.lower():

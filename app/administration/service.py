@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
 from alembic.util import CommandError
+from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -225,7 +226,7 @@ def clean_up_if_due(rt: Runtime) -> bool:
     """
     try:
         interval_ms = 1000 * rt.settings.get(keys.CLEANUP_INTERVAL_SECONDS)
-        if not rt.redis.client.set(CLEANUP_LOCK_KEY, "taken", nx=True, px=interval_ms):
+        if not _takes_turn(rt.redis.client, interval_ms):
             return False
     except TRANSIENT_ERRORS as error:
         log.warning("clean-up was postponed: %s", reason_of(error))
@@ -241,6 +242,20 @@ def clean_up_if_due(rt: Runtime) -> bool:
         return False
     log.info("deleted %s", in_words(cleaned))
     return True
+
+
+def _takes_turn(redis: Redis, interval_ms: int) -> bool:
+    """Return whether this process is to clean up.
+
+    A turn that lasts longer than any was taken while the clock of Redis was ahead.
+    """
+    if redis.set(CLEANUP_LOCK_KEY, "taken", nx=True, px=interval_ms):
+        return True
+    left: Any = redis.pttl(CLEANUP_LOCK_KEY)
+    is_of_a_clock_ahead = left > interval_ms
+    if is_of_a_clock_ahead:
+        redis.set(CLEANUP_LOCK_KEY, "taken", px=interval_ms)
+    return bool(is_of_a_clock_ahead)
 
 
 def rotate_keys(rt: Runtime, by: Operator) -> dict[str, Any]:

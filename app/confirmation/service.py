@@ -67,12 +67,12 @@ class Confirmation:
 
 def show(rt: Runtime, principal: Principal) -> Confirmation:
     """Return whether the caller has to confirm, and how."""
-    left = principal.confirmed_at + _window(rt) - rt.clock.now()
+    left = guards.seconds_confirmed(rt, principal, _window(rt))
     with rt.reading() as session:
         methods = _methods(rt, session, principal.account)
     return Confirmation(
-        is_fresh=left > timedelta(0),
-        expires_in=max(0, int(left.total_seconds())),
+        is_fresh=left > 0,
+        expires_in=max(0, int(left)),
         required_for_changes=guards.confirmation_window(rt, "if_set") is not None,
         methods=methods,
         needs_code=bool(mfa.methods(rt, principal.account)),

@@ -117,6 +117,8 @@ def seconds_left(
     last, now = queries.find_last(session, user_id, purpose), rt.clock.now()
     if last is None or last.address != address or last.expires_at <= now:
         return 0
+    if rt.clock.is_ahead(last.created_at):
+        return 0
     cooldown = timedelta(seconds=rt.settings.get(KINDS[last.purpose].cooldown))
     left = min(last.created_at + cooldown, last.expires_at) - now
     return max(0, math.ceil(left.total_seconds()))
@@ -130,7 +132,7 @@ def peek(rt: Runtime, session: Session, token: str, purposes: Collection[Purpose
     found = queries.find(session, digest(token))
     if found is None or found.purpose not in purposes:
         raise ContactVerificationInvalid
-    if found.expires_at <= rt.clock.now():
+    if found.expires_at <= rt.clock.now() or rt.clock.is_ahead(found.created_at):
         raise ContactVerificationExpired
     return found
 

@@ -16,9 +16,7 @@ log = logging.getLogger(__name__)
 # Up to here every integer is exact in a double, which is how many JSON readers store numbers.
 MAX_EXACT_INTEGER = 2**53
 
-ValueType = Literal[
-    "boolean", "number", "string", "multiline", "string_array", "string_enum", "string_enum_set"
-]
+ValueType = Literal["boolean", "number", "string", "multiline", "string_array", "string_enum_set"]
 # What the entries of a list are.
 ItemKind = Literal["origin", "email_or_domain", "text"]
 
@@ -153,7 +151,10 @@ def text(
 def choice(
     name: str, meaning: str, default: str, options: tuple[str, ...], *, is_switch: bool = False
 ) -> Key[str]:
-    """Return one of a few words; `is_switch` also accepts the other words for true and false."""
+    """Return one of a few words: a string with options.
+
+    `is_switch` also accepts the other words for true and false.
+    """
 
     def parse(text: str) -> str:
         word = text.strip().lower()
@@ -168,7 +169,7 @@ def choice(
         return parse(_as_text(value))
 
     takes = f"{', '.join(options[:-1])} or {options[-1]}"
-    return Key(name, meaning, takes, "string_enum", default, parse, render, options=options)
+    return Key(name, meaning, takes, "string", default, parse, render, options=options)
 
 
 def text_list(

@@ -49,6 +49,15 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def folded(text: str) -> str:
+    """Return the form in which texts are searched: equal for all that differ in letter case only.
+
+    Unicode's full case folding, so that "Straße" is found as "STRASSE", of the composed form, in
+    which an "ö" is one character however it was typed.
+    """
+    return unicodedata.normalize("NFC", text).casefold()
+
+
 def pluralized(number: int, one: str, many: str) -> str:
     """Return a number with the right word for it: `one` for 1, else `many`."""
     return f"{number} {one if number == 1 else many}"

@@ -124,7 +124,7 @@ class Provider(Base):
                 return None
             case {**others} if "microsoft" not in others:
                 return None
-        raise ValueError("the stored options cannot be read: set --tenant again")
+        raise ValueError("the stored options cannot be read: set the tenant again")
 
     def allows(self, address: str) -> bool:
         """Return whether an email address is in an allowed domain; subdomains do not match.

@@ -7,6 +7,7 @@ from app.audit import queries as audit_queries
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
+from app.core.clock import SKEW
 from app.core.database.database import DATABASE_ERRORS, reason_of
 from app.core.runtime import Runtime
 from app.login import sign_in_methods
@@ -79,8 +80,9 @@ def _record_refusal(rt: Runtime, account: Account, client: Client) -> None:
     The account stays locked from the count to the commit: however many guess at once, no more are
     recorded.
     """
-    action, since = Action.USER_LOGIN_FAILED, rt.clock.now() - REFUSALS_WITHIN
-    earlier = audit_queries.Filter(user_id=account.id, action=action, since=since)
+    action, now = Action.USER_LOGIN_FAILED, rt.clock.now()
+    since, until = now - REFUSALS_WITHIN, now + SKEW
+    earlier = audit_queries.Filter(user_id=account.id, action=action, since=since, until=until)
     event = Event(action, EntityType.AUTH_SESSION, client, account.id, entity_name=account.username)
     try:
         with rt.transaction() as session:

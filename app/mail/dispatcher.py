@@ -54,7 +54,7 @@ MAX_PAUSE_FOR_SERVER = timedelta(minutes=1)
 # is down.
 MAX_PAUSE_FOR_KEY = timedelta(minutes=5)
 MAX_OUTAGE = timedelta(days=3)  # a weekend
-NO_KEY = "no key decrypts it, see `flask doctor`"
+NO_KEY = "no key decrypts it"
 
 # By status: the latest due time that a lease or a back-off may have, from now, and the one that a
 # mail gets which is due later than that. A lease is given its usual time, as its holder may be
@@ -225,7 +225,9 @@ def _attempt(
         log.warning("mail %s to %s did not leave: %s", row.id, row.recipient, failure.reason)
         return mail, _after_failure(failure, row.attempts, waited)
     except SecretUnreadable:
-        log.warning("mail %s to %s does not leave: %s", row.id, row.recipient, NO_KEY)
+        log.warning(
+            "mail %s to %s does not leave: %s, see `flask doctor`", row.id, row.recipient, NO_KEY
+        )
         return mail, _in_outage(NO_KEY, waited, MAX_PAUSE_FOR_KEY)
     except DATABASE_ERRORS:
         raise

@@ -13,6 +13,7 @@ from app.core.database.paging import Page, Wanted
 from app.core.db import after_commit
 from app.core.mailer import SmtpConnection, Undeliverable
 from app.core.runtime import Runtime
+from app.core.texts import folded
 from app.core.tokens import random_uuid
 from app.mail import delivery, dispatcher, queries
 from app.mail.delivery import ReadyMail
@@ -57,7 +58,7 @@ def page(
     if template is not None:
         conditions.append(OutboxMail.template == template)
     if recipient is not None:
-        conditions.append(OutboxMail.recipient.icontains(recipient, autoescape=True))
+        conditions.append(OutboxMail.recipient.contains(folded(recipient), autoescape=True))
     with rt.reading() as session:
         found = queries.read_page(session, wanted, *conditions)
     kept = delivery.list_ids_with_file(rt.config.mail_dir)

@@ -27,10 +27,13 @@ class Waiting(NamedTuple):
     first_created_at: datetime
 
 
-def may_get_notice(session: Session, recipient: str, since: datetime) -> bool:
+def may_get_notice(session: Session, recipient: str, since: datetime, until: datetime) -> bool:
     """Return whether an address may get another notice; it reads at most MAX_NOTICES."""
     recent = select(OutboxMail.id).where(
-        IS_NOTICE, OutboxMail.recipient == recipient, OutboxMail.created_at > since
+        IS_NOTICE,
+        OutboxMail.recipient == recipient,
+        OutboxMail.created_at > since,
+        OutboxMail.created_at <= until,
     )
     return len(session.scalars(recent.limit(MAX_NOTICES)).all()) < MAX_NOTICES
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
+from app.core.clock import SKEW
 from app.core.config import Bucket
 from app.core.database import bulk
 from app.core.database.database import Reader
@@ -78,7 +79,8 @@ def queue_notice(rt: Runtime, session: Session, recipient: str, **values: str) -
 
     Anybody with a session could otherwise trigger any number of them.
     """
-    if not queries.may_get_notice(session, recipient, rt.clock.now() - NOTICES_WITHIN):
+    now = rt.clock.now()
+    if not queries.may_get_notice(session, recipient, now - NOTICES_WITHIN, now + SKEW):
         return False
     queue(rt, session, Template.SECURITY_NOTICE, recipient, expires_at=None, **values)
     return True

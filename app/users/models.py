@@ -111,6 +111,7 @@ class PasswordHashKind(Base):
 class UserProfile(Base):
     """An account's public profile; a missing row means no display name and no avatar.
 
+    `display_name_folded` is for searching, see `core.database.search`.
     `avatar_version` is incremented by every change of the avatar. `avatar_key` names the folder of
     the uploaded files, which are kept when another source is chosen; None if there are none.
     """
@@ -121,6 +122,7 @@ class UserProfile(Base):
         ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
     )
     display_name: Mapped[str | None] = mapped_column(String(64))
+    display_name_folded: Mapped[str | None] = mapped_column(Text)
     avatar_source: Mapped[str] = mapped_column(String(16))
     avatar_key: Mapped[str | None] = mapped_column(String(512))
     avatar_version: Mapped[int] = mapped_column(Integer)

@@ -22,6 +22,7 @@ from sqlalchemy.orm import Session
 
 from app.core.database import bulk
 from app.core.database.database import Database, Reader
+from app.core.database.search import folded_column
 from app.core.db import insert_into
 from app.core.foreign_hashes import head_of
 from app.users.models import (
@@ -178,7 +179,8 @@ def set_columns(session: Session, user_id: int, now: datetime, **values: Any) ->
 
 def set_display_name(session: Session, user_id: int, name: str | None, now: datetime) -> None:
     """Store the name; None clears it. The avatar and its version are left unchanged."""
-    values = {"display_name": name, "updated_at": now}
+    folded = folded_column(name)
+    values = {"display_name": name, "display_name_folded": folded, "updated_at": now}
     statement = insert_into(session, UserProfile).values(
         user_id=user_id,
         avatar_source=AvatarSource.NONE,

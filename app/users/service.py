@@ -289,10 +289,10 @@ def named(reader: Reader, typed: str | int) -> Account:
     return next(iter(accounts.values()))
 
 
-def lock_named(session: Session, typed: str | int) -> Account:
-    """Like `named`, with the account locked until the transaction ends."""
+def lock_named(session: Session, typed: str | int, *, key_share: bool = False) -> Account:
+    """Like `named`, with the account locked until the transaction ends; see `queries.lock`."""
     user_id = named(session, typed).id
-    queries.lock(session, user_id)
+    queries.lock(session, user_id, key_share=key_share)
     return get(session, user_id)
 
 

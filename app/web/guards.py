@@ -270,10 +270,20 @@ def require_confirmation(by: Operator) -> None:
 def _require_confirmation(principal: Principal, kind: Confirmation | None) -> None:
     rt = runtime()
     if kind and request.method in origin.SAFE_METHODS and cookies.access_cookie() is not None:
-        origin.check_source()  # a download is told to its owner, and counted
+        origin.check_source(may_be_typed=True)  # a download is told to its owner, and counted
     window = kind and confirmation_window(rt, kind)
-    if window and rt.clock.now() - principal.confirmed_at > window:
+    if window and seconds_confirmed(rt, principal, window) < 0:
         raise ConfirmationRequired
+
+
+def seconds_confirmed(rt: Runtime, principal: Principal, window: timedelta) -> float:
+    """Return how long the last confirmation is good for yet, if it may be as old as `window`.
+
+    Less than 0 if it is not good any more.
+    """
+    if rt.clock.is_ahead(principal.confirmed_at):
+        return -1
+    return (principal.confirmed_at + window - rt.clock.now()).total_seconds()
 
 
 def minimum_duration(view: View) -> View:

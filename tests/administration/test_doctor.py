@@ -99,12 +99,12 @@ def examined(line, *options):
 
 
 def finds(line, check, level):
-    """Insist on one finding besides good ones; return its message."""
+    """Insist on one finding besides good ones; return its message and remedy."""
     code, checks = examined(line)
     assert code == (1 if level == "fail" else 0), checks
     assert {n: c["level"] for n, c in checks.items() if c["level"] != "ok"} == {check: level}
     assert examined(line, "--strict")[0] == 1
-    return checks[check]["message"]
+    return "{message} {remedy}".format(**checks[check])
 
 
 @pytest.mark.both_databases
@@ -210,7 +210,7 @@ def test_tables_of_an_older_version_are_a_failure(line, rt):
     with at_revision(rt, "0001"):
         code, checks = examined(line)
     assert code == 1
-    assert "Run `flask prepare`" in checks["migrations"]["message"]
+    assert checks["migrations"]["remedy"] == "Run `flask prepare`."
     assert "settings" not in checks
 
 

@@ -48,7 +48,7 @@ def another_value(key: Key[Any], text: str | None) -> Any:
         return not key.value_of(text)
     if key.value_type == "number":
         return key.default + (1 if key.default < key.maximum else -1)
-    if key.value_type == "string_enum":
+    if key.value_type == "string" and key.options:
         return next(word for word in key.options if word != key.default)
     if key.value_type == "string_enum_set":
         return [word for word in key.default if word != key.options[-1]]
@@ -67,7 +67,7 @@ def type_in(page: Page, key: Key[Any], value: Any) -> None:
     assert control.count() == 1, "there is no control"
     if key.value_type == "boolean":
         control.click()
-    elif key.value_type == "string_enum":
+    elif key.value_type == "string" and key.options:
         control.select_option(value)
     elif key.value_type == "string_enum_set":
         for word in set(key.default) ^ set(value):
@@ -82,7 +82,8 @@ def type_in(page: Page, key: Key[Any], value: Any) -> None:
 
 def show_category(page: Page, name: str) -> None:
     """Go there without losing what is not saved yet."""
-    link = page.locator(f".tabs a[href='/admin/settings/{category_of(name)}']")
+    category = "pages" if name.startswith("pages_") else category_of(name)
+    link = page.locator(f".tabs a[href='/admin/settings/{category}']")
     if not link.get_attribute("aria-current"):
         link.click()
 

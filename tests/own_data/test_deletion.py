@@ -111,7 +111,7 @@ def test_the_last_owner_of_a_team_is_told_of_which(signed_in, user, rt):
 
 
 @pytest.mark.both_databases
-def test_who_created_a_team_that_is_still_there_stays(signed_in, user, rt):
+def test_of_many_teams_the_first_few_are_named(signed_in, user, rt):
     for number in range(6):
         teams.create(rt, COMMAND_LINE, f"Team {number}", user.username)
     message = remove(signed_in, user).fails(*CONFLICT).json["msg"]

@@ -270,7 +270,7 @@ def remarks(rt: Runtime, provider: Provider) -> list[str]:
     if is_unsigned and not provider.issuer_url and not _count_links(rt, provider):
         told.append(
             f"People are identified by {namespace}. If other providers share that address, set "
-            "--issuer-url now: once people have signed in, changing it would cut their links."
+            "the issuer URL now: once people have signed in, changing it would cut their links."
         )
     return told + _broken_links(rt, provider)
 

@@ -19,6 +19,7 @@ from app.contact_verification.errors import (
 )
 from app.contact_verification.service import is_same_browser
 from app.core.client import Client
+from app.core.clock import SKEW
 from app.core.database.database import DATABASE_ERRORS
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_hex, random_token
@@ -284,9 +285,13 @@ def _locked(session: Session, waiting: PendingIdentity, now: datetime) -> Pendin
 
 
 def _checked(waiting: PendingIdentity | None, now: datetime) -> PendingIdentity:
-    if waiting is None or waiting.consumed_at or waiting.expires_at <= now:
+    if waiting is None or waiting.consumed_at or _is_over(waiting, now):
         raise ContactVerificationInvalid
     return waiting
+
+
+def _is_over(waiting: PendingIdentity, now: datetime) -> bool:
+    return waiting.expires_at <= now or waiting.created_at > now + SKEW
 
 
 def _require_unmailed(waiting: PendingIdentity) -> None:
@@ -298,7 +303,7 @@ def _get_mailed(session: Session, token: str, now: datetime) -> PendingIdentity:
     waiting = queries.find_pending_by_mail(session, digest(token))
     if waiting is None or waiting.consumed_at is not None:
         raise ContactVerificationInvalid
-    if waiting.expires_at <= now:
+    if _is_over(waiting, now):
         raise ContactVerificationExpired
     return waiting
 

@@ -75,7 +75,7 @@ function controlOf(setting, value, set) {
   const { key, value_type: type, options } = setting;
   const text = String(value);
   if (type === "boolean") return switchOf(key, text === "true", set);
-  if (type === "string_enum") {
+  if (type === "string" && options.length > 0) {
     const choice = select(key, options.map((one) => [one.value, one.value]), { id: key, value: text });
     choice.addEventListener("change", () => set(choice.value));
     return choice;
