@@ -25,15 +25,8 @@ class MethodNotOffered(BadRequest):
     message = "This account cannot confirm in this way."
 
 
-class CodeMissing(BadRequest):
-    """Beside the password, the account has to give a code."""
-
-    message = "This account confirms with a code, too."
-
-
 CONFIRM = (
     MethodNotOffered,
-    CodeMissing,
     CredentialsFailed,
     MfaCodeInvalid,
     MfaRecoveryCodeUsed,

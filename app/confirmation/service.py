@@ -15,7 +15,7 @@ from fido2.webauthn import AuthenticationResponse, UserVerificationRequirement
 from sqlalchemy.orm import Session
 
 from app.audit.models import Action
-from app.confirmation.errors import CodeMissing, MethodNotOffered
+from app.confirmation.errors import MethodNotOffered
 from app.core.access import Principal
 from app.core.client import Client
 from app.core.flow_store import Flow, FlowState
@@ -84,13 +84,11 @@ def by_password(
 ) -> int:
     """Confirm by the password, and a code if there is a second factor; return the seconds it lasts.
 
-    Raises: MethodNotOffered, CodeMissing; RateLimited, CredentialsFailed; MfaCodeInvalid,
-    MfaRecoveryCodeUsed; MfaEmailCodeRequired, MfaEmailCodeExpired; AccountDisabled, TokenInvalid if
-    the session has just ended.
+    Raises: MethodNotOffered; RateLimited, CredentialsFailed; MfaCodeInvalid, MfaRecoveryCodeUsed;
+    MfaEmailCodeRequired, MfaEmailCodeExpired; AccountDisabled, TokenInvalid if the session has
+    just ended.
     """
     _require_offered(rt, principal, Method.PASSWORD)
-    if code is None and mfa.methods(rt, principal.account):
-        raise CodeMissing
     with rt.reading() as session:
         stored = users_queries.find_password_hash(session, principal.user_id)
     key = identifiers.attempts_key(principal.user_id)
