@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from email.message import EmailMessage
-from email.policy import SMTP
 from email.utils import make_msgid
 from functools import cached_property
 from typing import Any
@@ -23,6 +21,7 @@ import gevent
 
 from app.core.email_address import Mailbox
 from app.core.http_client import verifying_tls
+from app.core.letter import written
 from app.core.smtp_login import log_in, repeats
 from app.core.texts import one_line
 
@@ -32,7 +31,6 @@ FAREWELL_SECONDS = 1.0
 GO_AHEAD = 354  # the reply to DATA: the content may follow
 REFUSALS = range(400, 600)  # any other error reply is malformed or incomplete
 MAX_MAILS_PER_CONNECTION = 100  # some servers refuse more
-MAX_LINE_LENGTH = 998  # RFC 5322, section 2.1.1
 
 
 @dataclass(frozen=True)
@@ -97,17 +95,18 @@ class Letter(flask_mail.Message):
     def as_bytes(self) -> bytes:
         """Return the mail in wire format.
 
-        Flask-Mail's own may have longer lines than RFC 5322 allows.
+        Flask-Mail's own may have longer lines than RFC 5322 allows, and decodes addresses.
         """
-        mail, text = EmailMessage(policy=SMTP), self.body or ""
-        mail["From"], mail["To"], mail["Subject"] = self._from, self._to, self.subject
-        mail["Date"], mail["Message-ID"] = self._written_at, self.msgId
-        mail["Auto-Submitted"] = "auto-generated"  # suppresses out-of-office replies (RFC 3834)
-        # Not encoded if possible, so that a link in a mail file can be copied from a terminal.
-        is_plain = text.isascii() and max(map(len, text.splitlines()), default=0) <= MAX_LINE_LENGTH
-        mail.set_content(text, cte="7bit" if is_plain else "quoted-printable")
-        mail.add_alternative(self.html, subtype="html", cte="quoted-printable")
-        return mail.as_bytes()
+        sender, recipient = self._from, self._to
+        return written(
+            sender=(sender.address, sender.name),
+            recipient=(recipient.address, recipient.name),
+            subject=self.subject,
+            text=self.body or "",
+            html=self.html or "",
+            written_at=self._written_at,
+            message_id=self.msgId,
+        )
 
 
 class SmtpConnection:
