@@ -5,7 +5,9 @@ would refuse local parts whose dots RFC 5321 wants in quotes, and domains with a
 although people have such addresses.
 """
 
+import ipaddress
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 
 import email_validator
@@ -53,6 +55,21 @@ def is_domain(text: str) -> bool:
     labels = text.split(".")
     fits = len(labels) > 1 and len(text) <= MAX_DOMAIN_LENGTH
     return fits and all(map(_LABEL.fullmatch, labels))
+
+
+def helo_name(typed: str) -> str:
+    """Return what a client may call itself at a server (RFC 5321, section 4.1.1.1), in lower case.
+
+    That is a host name or, for an IP address, the literal in brackets. Raises: ValueError.
+    """
+    name = typed.strip().lower()
+    address = name.removeprefix("[").removesuffix("]").removeprefix("ipv6:")
+    with suppress(ValueError):
+        is_old = ipaddress.ip_address(address).version == 4
+        return f"[{address}]" if is_old else f"[IPv6:{address}]"
+    if not (is_domain(name) or _LABEL.fullmatch(name)):
+        raise ValueError("must be a host name, an internationalised one in punycode, or an address")
+    return name
 
 
 def _in_ascii(domain: str) -> str:

@@ -30,18 +30,23 @@ NO_STARTTLS = "the server offers no STARTTLS; to send to it unencrypted, set mai
 FAREWELL_SECONDS = 1.0
 GO_AHEAD = 354  # the reply to DATA: the content may follow
 REFUSALS = range(400, 600)  # any other error reply is malformed or incomplete
+UNKNOWN_COMMAND = (500, 502)
 MAX_MAILS_PER_CONNECTION = 100  # some servers refuse more
 
 
 @dataclass(frozen=True)
 class SmtpServer:
-    """Where mail is submitted; an empty `username` means no AUTH."""
+    """Where mail is submitted; an empty `username` means no AUTH.
+
+    `helo_name` is what this client calls itself; empty: what the machine is called.
+    """
 
     host: str
     port: int
     username: str = ""
     password: str = field(default="", repr=False)
     uses_tls: bool = True
+    helo_name: str = ""
 
 
 @dataclass(frozen=True)
@@ -179,12 +184,50 @@ class SmtpConnection:
         return self._open
 
 
+class _Unwelcome(smtplib.SMTPHeloError):
+    """The server refused the name that the client gave itself."""
+
+    def __init__(self, code: int, text: bytes, name: str) -> None:
+        super().__init__(code, text)
+        self.name = name
+
+
 class _Smtp(smtplib.SMTP):
-    """An SMTP client that records how far a mail has got."""
+    """An SMTP client that records how far a mail has got, and what was refused on the way."""
 
     is_recipient_named = False
     is_content_sent = False
     content_seconds = 0.0
+    command = ""
+    ignorance = ""
+    refusal: tuple[int, bytes] | None = None
+
+    def ehlo(self, name: str = "") -> tuple[int, bytes]:
+        """Greet the server; only one that does not know EHLO is greeted by HELO.
+
+        smtplib takes any refusal for ignorance. After a 421, it would find that nobody is there.
+        Raises: SMTPHeloError.
+        """
+        code, text = super().ehlo(name)
+        if code in REFUSALS:
+            if code not in UNKNOWN_COMMAND:
+                raise _Unwelcome(code, text, self.local_hostname)
+            self.ignorance = f" (it answered EHLO: {one_line(_reply(code, text))})"
+        return code, text
+
+    def helo(self, name: str = "") -> tuple[int, bytes]:
+        """Greet the server as of old.
+
+        Raises: SMTPHeloError.
+        """
+        code, text = super().helo(name)
+        if code in REFUSALS:
+            raise _Unwelcome(code, text, self.local_hostname)
+        return code, text
+
+    def putcmd(self, cmd: str, args: str = "") -> None:
+        self.command = cmd.lower()
+        super().putcmd(cmd, args)
 
     def rcpt(self, recip: str, options: Sequence[str] = ()) -> tuple[int, bytes]:
         self.is_recipient_named = True
@@ -197,7 +240,9 @@ class _Smtp(smtplib.SMTP):
         10 s, and a retry would deliver the mail twice (RFC 5321, section 4.5.3.2.6).
         """
         code, text = super().getreply()
-        if code == GO_AHEAD:
+        if code in REFUSALS:
+            self.refusal = code, text
+        if code == GO_AHEAD and self.command == "data":
             self.is_content_sent = True
             if self.sock is not None:
                 self.sock.settimeout(self.content_seconds)
@@ -219,17 +264,19 @@ class _Connection(flask_mail.Connection):
 
     def configure_host(self) -> _Smtp:
         """Connect, with TLS and login as the server's settings say."""
-        server, seconds, tls = self.server, self.mail.timeouts.answer, self.mail.tls
+        server, tls = self.server, self.mail.tls
         has_implicit_tls = server.uses_tls and server.port == IMPLICIT_TLS_PORT
+        place = server.host, server.port, server.helo_name or None
+        host: _Smtp
         if has_implicit_tls:
-            host: _Smtp = _TlsSmtp(server.host, server.port, timeout=seconds, context=tls)
+            host = _TlsSmtp(*place, timeout=self.mail.timeouts.answer, context=tls)
         else:
-            host = _Smtp(server.host, server.port, timeout=seconds)
+            host = _Smtp(*place, timeout=self.mail.timeouts.answer)
         try:
             if server.uses_tls and not has_implicit_tls:
                 _encrypt(host, tls)
             if server.username:
-                log_in(host, server.username, server.password)
+                _log_in(host, server.username, server.password)
         except BaseException:
             host.close()
             raise
@@ -263,11 +310,24 @@ class _Connection(flask_mail.Connection):
         self.host.close()
 
 
-def _encrypt(host: smtplib.SMTP, tls: ssl.SSLContext) -> None:
+def _encrypt(host: _Smtp, tls: ssl.SSLContext) -> None:
     try:
         host.starttls(context=tls)
     except smtplib.SMTPNotSupportedError as error:
-        raise smtplib.SMTPNotSupportedError(NO_STARTTLS) from error
+        raise smtplib.SMTPNotSupportedError(NO_STARTTLS + host.ignorance) from error
+
+
+def _log_in(host: _Smtp, username: str, password: str) -> None:
+    host.refusal = None
+    try:
+        log_in(host, username, password)
+    except smtplib.SMTPServerDisconnected as error:
+        # It refused one way to log in and hung up at the next, which smtplib tries regardless.
+        if host.refusal is None:
+            raise
+        raise smtplib.SMTPAuthenticationError(*host.refusal) from error
+    except smtplib.SMTPNotSupportedError as error:
+        raise smtplib.SMTPNotSupportedError(f"{error}{host.ignorance}") from error
 
 
 MAX_REASON_LENGTH = 255
@@ -316,11 +376,18 @@ def undeliverable(error: Exception, username: str, password: str) -> Undeliverab
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, _Unwelcome):
+        reply = _reply(error.smtp_code, error.smtp_error)
+        return f"the server refused the name {error.name} (EHLO): {reply}"
+    if isinstance(error, smtplib.SMTPConnectError):
+        return f"the server refused the connection: {_reply(error.smtp_code, error.smtp_error)}"
     if isinstance(error, smtplib.SMTPSenderRefused):
         return f"the server refused the sender: {_reply(error.smtp_code, error.smtp_error)}"
     if isinstance(error, smtplib.SMTPAuthenticationError):
         reply = _reply(error.smtp_code, error.smtp_error)
-        return f"the server refused user name and password: {reply}"
+        is_for_now = error.smtp_code not in PERMANENT
+        what = "to log anybody in for now" if is_for_now else "user name and password"
+        return f"the server refused {what}: {reply}"
     if isinstance(error, smtplib.SMTPResponseException):
         return f"the server answered: {_reply(error.smtp_code, error.smtp_error)}"
     if isinstance(error, smtplib.SMTPServerDisconnected):

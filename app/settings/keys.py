@@ -59,6 +59,11 @@ def _mail_address(text: str) -> str:
         raise ValueError(f"must be an e-mail address: {error}") from None
 
 
+def _helo_name(text: str) -> str:
+    """Return what a client of an SMTP server may call itself; empty means the default."""
+    return email_address.helo_name(text) if text else text
+
+
 def _is_address(entry: str) -> bool:
     """Return whether an entry is a normalised address, as stored for accounts, so it can match."""
     try:
@@ -261,6 +266,13 @@ MAIL_FROM_ADDRESS = text(
     check=_mail_address,
 )
 MAIL_FROM_NAME = text("mail_from_name", "The sender's name", PRODUCT_TITLE, max_length=255)
+MAIL_HELO_NAME = text(
+    "mail_helo_name",
+    "What the service calls itself at the SMTP server (EHLO), a host name or an IP address; empty "
+    "means the host of public_site_url, or else the sender's domain",
+    max_length=255,
+    check=_helo_name,
+)
 MAIL_SECURITY = boolean(
     "mail_security",
     "Whether SMTP is encrypted (STARTTLS, or TLS on port 465) and the server's certificate checked",
