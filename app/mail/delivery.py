@@ -15,9 +15,10 @@ from prometheus_client import Counter
 
 from app.audit.models import Action, EntityType, Event
 from app.core.email_address import Mailbox, helo_name
-from app.core.mailer import Letter, SmtpConnection, SmtpServer, Undeliverable
+from app.core.mailer import Letter, SmtpConnection, SmtpServer
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretBox
+from app.core.smtp_failures import Undeliverable
 from app.core.texts import one_line
 from app.mail.models import MailStatus, OutboxMail
 from app.mail.rendering import Rendered, render

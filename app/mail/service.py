@@ -13,9 +13,9 @@ from app.core.database import bulk
 from app.core.database.database import Reader
 from app.core.database.key_use import KeyUse
 from app.core.db import after_commit
-from app.core.mailer import Undeliverable
 from app.core.runtime import Runtime
 from app.core.secret_box import Resealed, Resealer
+from app.core.smtp_failures import Undeliverable
 from app.core.tokens import random_uuid
 from app.mail import delivery, queries
 from app.mail.delivery import ReadyMail, Transport

@@ -426,7 +426,7 @@ def test_one_mail_refused_at_data_does_not_hold_up_the_others(rt, smtp, clock):
 @pytest.mark.parametrize("answer", ["451 4.3.0 busy", "554 5.7.1 refused"])
 def test_refused_content_is_tried_again_and_not_quoted(rt, smtp, answer):
     smtp.data_answers = [f"{answer}: {TOKEN}"]
-    assert refusal(rt, attempts=1) == f"the server refused the mail: {answer[:9]}"
+    assert refusal(rt) == f"the server refused the mail: {answer[:9]}"
     assert smtp.received == []
 
 
