@@ -1,10 +1,11 @@
 """The runtime settings, and the registry of all keys, with those of `audit` and `web`."""
 
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from app.audit import keys as audit
-from app.core import email_address, setting_kinds
+from app.core import email_address, mail_text, setting_kinds
 from app.core.setting_kinds import Key, boolean, choice, number, text
 from app.settings import page_keys
 from app.web import cors, guards, site
@@ -70,6 +71,30 @@ def _is_address(entry: str) -> bool:
         return email_address.normalized(entry) == entry
     except ValueError:
         return False
+
+
+class PlaceholderMissing(ValueError):
+    """The HTML of a mail lacks what the mail is sent for."""
+
+
+def missing_placeholder(name: str, html: str) -> str | None:
+    """Return what the HTML of a mail lacks, as it is to be typed; None if nothing, or if blank."""
+    needed = MAIL_NEEDS.get(name)
+    if needed is None or not html.strip() or mail_text.shows(html, needed):
+        return None
+    return f"{{{{{needed}}}}}"
+
+
+def _complete_template(name: str, html: str) -> str:
+    """Return the HTML of a mail; blank means built-in.
+
+    Raises: PlaceholderMissing.
+    """
+    if (missing := missing_placeholder(name, html)) is not None:
+        raise PlaceholderMissing(
+            f"must contain {missing} where it is read, not in a comment: the mail is sent for that"
+        )
+    return html
 
 
 PASSWORD_LOGIN_ENABLED = boolean(
@@ -296,6 +321,16 @@ MAIL_PURPOSES = {
     "security_notice": "about a change to the ways to sign in",
     "user_invitation": "with an invitation",
 }
+# What each is sent for, and useless without.
+MAIL_NEEDS = {
+    "register_activation": "verification_url",
+    "contact_change_confirmation": "verification_url",
+    "password_reset": "reset_url",
+    "external_auth_email_verification": "verification_url",
+    "login_email_code": "code",
+    "confirmation_code": "code",
+    "user_invitation": "invitation_url",
+}
 MAIL_TEMPLATE_SUBJECTS = {
     name: text(
         f"mail_template_{name}_subject",
@@ -307,9 +342,11 @@ MAIL_TEMPLATE_SUBJECTS = {
 MAIL_TEMPLATE_HTML = {
     name: text(
         f"mail_template_{name}_html",
-        f"HTML of the mail {which}; empty means built-in",
+        f"HTML of the mail {which}; empty means built-in"
+        + (f", else it contains {{{{{MAIL_NEEDS[name]}}}}}" if name in MAIL_NEEDS else ""),
         max_length=65_536,
         multiline=True,
+        check=partial(_complete_template, name),
     )
     for name, which in MAIL_PURPOSES.items()
 }
