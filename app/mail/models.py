@@ -8,7 +8,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.db import Base, UTCDateTime
 
-# Only notices are counted per recipient, see `queries.may_get_notice`.
+# Only notices are looked for by recipient, see `queries.find_notice`.
 IS_NOTICE = text("template = 'security_notice'")
 
 
@@ -28,7 +28,8 @@ class OutboxMail(Base):
     is None once the mail is sent or given up. `due_at` is when to (re)try; while SENDING, when the
     lease expires. `lease` identifies the attempt in progress. `attempts` counts only attempts that
     use up a try: not refusals that are the server's fault, failures before it had the mail, a
-    missing key, nor, while the mail `is_hurried`, those that an operator wants.
+    missing key, nor, while the mail `is_hurried`, those that an operator wants. `topic` is what a
+    notice is about, if it may be gathered with others.
     """
 
     __tablename__ = "mail_outbox"

@@ -15,7 +15,6 @@ from app.mail.models import IS_NOTICE, MailStatus, OutboxMail
 
 UNFINISHED = (MailStatus.SENDING, MailStatus.QUEUED)
 FINISHED = (MailStatus.SENT, MailStatus.FAILED)
-MAX_NOTICES = 10
 MOST_COMPARED = 20
 
 
@@ -28,12 +27,24 @@ class Waiting(NamedTuple):
     first_created_at: datetime
 
 
-def may_get_notice(session: Session, recipient: str, since: datetime) -> bool:
-    """Return whether an address may get another notice; it reads at most MAX_NOTICES."""
-    recent = select(OutboxMail.id).where(
-        IS_NOTICE, OutboxMail.recipient == recipient, OutboxMail.created_at > since
-    )
-    return len(session.scalars(recent.limit(MAX_NOTICES)).all()) < MAX_NOTICES
+def find_notice(
+    session: Session, recipient: str, topic: str, since: datetime, now: datetime
+) -> OutboxMail | None:
+    """Return the last notice about a topic that was queued in a span of time; None if none was."""
+    of_topic = IS_NOTICE, OutboxMail.recipient == recipient, OutboxMail.topic == topic
+    within = OutboxMail.created_at > since, OutboxMail.created_at <= now
+    newest = select(OutboxMail).where(*of_topic, *within).order_by(OutboxMail.created_at.desc())
+    return session.scalars(newest.limit(1)).one_or_none()
+
+
+def find_gathered(
+    session: Session, recipient: str, topic: str, since: datetime
+) -> OutboxMail | None:
+    """Return the notice, locked, that gathers what is told of a topic; None if none waits."""
+    of_topic = IS_NOTICE, OutboxMail.recipient == recipient, OutboxMail.topic == topic
+    waiting = OutboxMail.status == MailStatus.QUEUED, OutboxMail.created_at >= since
+    found = select(OutboxMail).where(*of_topic, *waiting).limit(1).with_for_update()
+    return session.scalars(found).one_or_none()
 
 
 def is_any_due(
