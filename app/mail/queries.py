@@ -43,8 +43,8 @@ def find_gathered(
     """Return the notice, locked, that gathers what is told of a topic; None if none waits."""
     of_topic = IS_NOTICE, OutboxMail.recipient == recipient, OutboxMail.topic == topic
     waiting = OutboxMail.status == MailStatus.QUEUED, OutboxMail.created_at >= since
-    found = select(OutboxMail).where(*of_topic, *waiting).limit(1).with_for_update()
-    return session.scalars(found).one_or_none()
+    newest = select(OutboxMail).where(*of_topic, *waiting).order_by(OutboxMail.created_at.desc())
+    return session.scalars(newest.limit(1).with_for_update()).one_or_none()
 
 
 def is_any_due(
