@@ -66,7 +66,8 @@ def helo_name(typed: str) -> str:
     address = name.removeprefix("[").removesuffix("]").removeprefix("ipv6:")
     with suppress(ValueError):
         is_old = ipaddress.ip_address(address).version == 4
-        return f"[{address}]" if is_old else f"[IPv6:{address}]"
+        if "%" not in address:  # a scope means nothing to others
+            return f"[{address}]" if is_old else f"[IPv6:{address}]"
     if not (is_domain(name) or _LABEL.fullmatch(name)):
         raise ValueError("must be a host name, an internationalised one in punycode, or an address")
     return name

@@ -288,6 +288,7 @@ class _Connection(flask_mail.Connection):
                 _encrypt(host, tls)
             if server.username:
                 _log_in(host, server.username, server.password)
+            host.ehlo_or_helo_if_needed()  # so that an examination greets the server, too
         except BaseException:
             host.close()
             raise

@@ -13,7 +13,8 @@ import pytest
 
 from app.core import mailer
 from app.core.mailer import Mailer, Timeouts
-from app.mail import dispatcher
+from app.mail import dispatcher, operators
+from app.mail.errors import MailDeliveryFailed
 from app.mail.models import MailStatus
 from tests.support.factories import configure
 from tests.support.mailbox import html_of, text_of
@@ -352,6 +353,13 @@ def test_what_the_server_says_to_the_name_is_told(rt, replies, reason):
         use_smtp(rt, server.port)
         assert refusal(rt) == reason
         assert server.connections == 1
+
+
+def test_whoever_examines_the_server_hears_what_it_says_to_the_name(rt):
+    with ScriptedSmtpServer(greets(b"220 hello", b"550 5.7.1 not by that name")) as server:
+        use_smtp(rt, server.port)
+        with pytest.raises(MailDeliveryFailed, match=r"\(EHLO\): 550 5\.7\.1 not"):
+            operators.reach_server(rt)
 
 
 def test_a_server_that_does_not_know_ehlo_is_greeted_as_of_old(rt):
