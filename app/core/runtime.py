@@ -36,10 +36,10 @@ class Limits:
 class SignInSwitch:
     """What lets people in and was switched, in words: "Signing in with a passkey", "switched off".
 
-    `key` is the same however often it is switched.
+    `name` is the same however often it is switched.
     """
 
-    key: str
+    name: str
     what: str
     did: str
 

@@ -36,7 +36,7 @@ def queue_notice_of_switch(
 
     `how` says who did it. The caller holds the lock SETTINGS, so that no two see the same state.
     """
-    now, topic = rt.clock.now(), f"switch:{switch.key}"
+    now, topic = rt.clock.now(), f"switch:{switch.name}"
     first = queries.find_notice(session, recipient, topic, now - GATHERED_FOR, now)
     if first is None:
         event = f"{switch.what} was {switch.did} {how}."
