@@ -187,7 +187,7 @@ def _fill_hooks(rt: Runtime, hub: Hub) -> None:
         ]
     )
     hooks.external_confirmations.append(external_links.by_dated_link)
-    hooks.on_sign_in_switch.append(users_service.notify_administrators)
+    hooks.on_sign_in_switch.append(users_service.notify_administrators_of_switch)
     hooks.on_unverified_reset.extend([passkeys_queries.remove_all, external_queries.remove_links])
     hooks.on_unproven_reset.append(mfa_queries.remove_all)
     hooks.extra_login_methods.append(external_queries.is_any_enabled)

@@ -51,7 +51,7 @@ def set_email(
         told = "An administrator changed the e-mail address of the account."
         users.notify_owner(rt, session, account, told)
         if account.role == Role.ADMIN:
-            event = f"Another administrator changed the e-mail address of {account.username}."
+            event = f"The e-mail address of the administrator {account.username} was changed"
             users.notify_administrators(rt, session, by, event)
         return users.get(session, account.id)
 

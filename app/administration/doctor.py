@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 
 from app.administration import machine_checks as machine
-from app.administration import service
+from app.administration import queries, service
 from app.administration.machine_checks import Finding, Level, fail, ok, warn
 from app.core.addresses import is_loopback_name
 from app.core.config import ConfigError
@@ -24,6 +24,7 @@ from app.web.cli import FAILURES, refusal_of
 
 log = logging.getLogger(__name__)
 
+MAX_NAMES = 5
 Check = Callable[[Runtime], Finding]
 
 IF_LOST = (
@@ -104,6 +105,21 @@ def cookies(rt: Runtime) -> Finding:
 
 
 def mail(rt: Runtime) -> Finding:
+    """Check that mails leave, and that every account has an address that is read as it is."""
+    finding = _mail_server(rt)
+    with rt.reading() as session:
+        names = queries.list_misread(session)
+    if not names or finding.level is not Level.OK:
+        return finding
+    accounts = pluralized(len(names), "account has", "accounts have")
+    return warn(
+        f"{accounts} an address with =? in it, which mail programs may read as another: "
+        f"{', '.join(names[:MAX_NAMES])}{', ...' if len(names) > MAX_NAMES else ''}. "
+        "Ask for another address, and set it with `flask users set-email`."
+    )
+
+
+def _mail_server(rt: Runtime) -> Finding:
     """Check that the SMTP server, if configured, accepts mail; warn of half a configuration."""
     host = rt.settings.get(keys.MAIL_SMTP_HOST)
     sender = rt.settings.get(keys.MAIL_FROM_ADDRESS)

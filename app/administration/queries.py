@@ -1,6 +1,6 @@
 """Lists that administrators read: which accounts are wanted, by what several areas know of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session, aliased
 
+from app.core import letter
 from app.core.database.paging import Page, Wanted, read_ids
 from app.core.database.search import has_part
 from app.core.texts import folded, typed_id
@@ -58,6 +59,18 @@ def read_accounts(session: Session, wanted: Wanted, chosen: AccountFilter) -> Pa
     page = read_ids(session, matching, SORT_COLUMNS, wanted)
     found = users.list_named(session, page.items)
     return replace(page, items=[found[user_id] for user_id in page.items if user_id in found])
+
+
+def list_misread(session: Session) -> Sequence[str]:
+    """Return the names of the accounts that have, or are changing to, an address as of old.
+
+    The local part may be taken for something encoded, see `email_address.is_misread`.
+    """
+    addresses = User.email, User.pending_email
+    found = select(User.username).where(
+        or_(*(address.contains(letter.ENCODED_WORD, autoescape=True) for address in addresses))
+    )
+    return session.scalars(found.order_by(User.id)).all()
 
 
 def _conditions(chosen: AccountFilter) -> Iterator[Any]:

@@ -302,7 +302,7 @@ def _rotate(rt: Runtime, by: Operator) -> dict[str, Any]:
         by.recheck(session)
         key = rt.keyring.rotate() if rt.keyring.is_file else rt.keyring.current()
         audit.record_action(rt, session, by, CONFIG, "secret_keys", "rotate", key_id=key.key_id)
-        users.notify_administrators(rt, session, by, "the secret keys were rotated")
+        users.notify_administrators(rt, session, by, "The secret keys were rotated")
     # Let every worker reread the key file before it can meet a value encrypted under the new key.
     rt.clock.sleep(2 * RECHECK_SECONDS)
     with rt.transaction() as session:

@@ -183,7 +183,7 @@ def _create(
         details = {"role": row.role, "imported": True}
         users.record_by(rt, session, by, Action.ADMIN_CREATE_USER, row, details)
         if row.role == Role.ADMIN:
-            event = f"{row.username} was made as a new administrator"
+            event = f"The account {row.username} was imported as an administrator"
             users.notify_administrators(rt, session, by, event)
     report.created += len(rows)
 

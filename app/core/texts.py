@@ -43,9 +43,12 @@ def has_controls(text: str, *, allowed: str = "") -> bool:
 
 
 def one_line(text: str) -> str:
-    """Return a text as one line without control characters, safe in a header and in a log."""
+    """Return a text as one line without control characters, safe in a header and in a log.
+
+    A character that this Python does not know yet stays, so that every Python gives the same.
+    """
     if not text.isprintable():
-        text = "".join(c if c.isprintable() else " " for c in text)
+        text = "".join(c if c.isprintable() or not _is_assigned(c) else " " for c in text)
     return " ".join(text.split())
 
 
@@ -56,6 +59,10 @@ def folded(text: str) -> str:
     which an "ö" is one character however it was typed.
     """
     return unicodedata.normalize("NFC", text).casefold()
+
+
+def _is_assigned(character: str) -> bool:
+    return unicodedata.category(character) != "Cn"
 
 
 def pluralized(number: int, one: str, many: str) -> str:

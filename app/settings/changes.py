@@ -13,7 +13,7 @@ from app.core.access import Operator
 from app.core.clock import SKEW
 from app.core.database import locks
 from app.core.live_settings import LiveSettings
-from app.core.runtime import Runtime
+from app.core.runtime import Runtime, SignInSwitch
 from app.core.secret_box import REDACTED, SecretUnreadable
 from app.core.setting_kinds import Key
 from app.settings import keys, queries
@@ -25,9 +25,9 @@ Approve = Callable[[Session, Runtime], None]
 
 # What lets people in; every other administrator hears of a change.
 SIGN_IN_SWITCHES = {
-    keys.PASSWORD_LOGIN_ENABLED.name: "signing in with a password",
-    keys.PASSKEY_LOGIN_ENABLED.name: "signing in with a passkey",
-    keys.EMAIL_CODE_LOGIN_ENABLED.name: "the mailed code as a second factor",
+    keys.PASSWORD_LOGIN_ENABLED.name: "Signing in with a password",
+    keys.PASSKEY_LOGIN_ENABLED.name: "Signing in with a passkey",
+    keys.EMAIL_CODE_LOGIN_ENABLED.name: "The mailed code as a second factor",
 }
 _LAST_METHODS = {keys.PASSWORD_LOGIN_ENABLED.name, keys.PASSKEY_LOGIN_ENABLED.name}
 
@@ -221,5 +221,6 @@ def _tell_of_switches(
         key = keys.ALL[name]
         is_on = key.value_of(changes.get(name))
         if name in changes and is_on != key.value_of(before.get(name)):
+            switch = SignInSwitch(name, what, f"switched {'on' if is_on else 'off'}")
             for tell in rt.hooks.on_sign_in_switch:
-                tell(rt, session, by, f"{what} was switched {'on' if is_on else 'off'}")
+                tell(rt, session, by, switch)

@@ -22,9 +22,9 @@ from app.core.database.database import Reader
 from app.core.database.named import NameAmbiguous
 from app.core.errors import Unavailable
 from app.core.passwords import is_acceptable, is_guessable, normalized
-from app.core.runtime import Runtime
+from app.core.runtime import Runtime, SignInSwitch
 from app.core.texts import shortened, typed_reference
-from app.mail import service as mail
+from app.mail import notices
 from app.settings import keys
 from app.users import identifiers, queries
 from app.users.errors import (
@@ -135,23 +135,51 @@ def require_still_admin(session: Session, principal: Principal) -> None:
 def notify_administrators(rt: Runtime, session: Session, by: Operator, event: str) -> None:
     """Tell every other active administrator what one has done, once it is committed.
 
-    One stolen session could otherwise shut the others out unseen. `event` is the sentence in the
-    mail.
+    One stolen session could otherwise shut the others out unseen. `event` says what was done to
+    whom, without a full stop; who did it is added.
     """
-    for account in queries.list_active_admins(session):
-        if account.id != by.user_id:
-            notify_owner(rt, session, account, event)
+    for account in _other_administrators(session, by):
+        notify_administrator(rt, session, by, account, event)
+
+
+def notify_administrator(
+    rt: Runtime, session: Session, by: Operator, account: Account, event: str
+) -> None:
+    """Tell one administrator, or somebody who has just been one; `event` as above."""
+    told = {"username": account.username, "event": f"{event} {_how(by)}."}
+    notices.queue_notice(rt, session, account.email, **told)
+
+
+def notify_administrators_of_switch(
+    rt: Runtime, session: Session, by: Operator, switch: SignInSwitch
+) -> None:
+    """Tell the others likewise of a way to sign in, however often it is switched.
+
+    The caller holds the lock SETTINGS.
+    """
+    for account in _other_administrators(session, by):
+        about = {"username": account.username, "how": _how(by)}
+        notices.queue_notice_of_switch(rt, session, account.email, switch=switch, **about)
+
+
+def _other_administrators(session: Session, by: Operator) -> list[Account]:
+    return [each for each in queries.list_active_admins(session) if each.id != by.user_id]
+
+
+def _how(by: Operator) -> str:
+    return (
+        f"by {by.principal.account.username}"
+        if by.principal
+        else "by somebody with the command line"
+    )
 
 
 def notify_owner(rt: Runtime, session: Session, account: Account, event: str) -> None:
     """Notify the account's owner by mail, once the current transaction is committed.
 
-    `event` is the sentence in the mail. Rate-limited: past the hourly limit per address, the notice
-    is dropped.
+    `event` is the sentence in the mail.
     """
-    names = {"username": account.username, "event": event}
-    if not mail.queue_notice(rt, session, account.email, **names):
-        log.warning("user %s has had many notices by mail and gets no further one", account.id)
+    notices.queue_notice(rt, session, account.email, username=account.username, event=event)
 
 
 def create(session: Session, new: User, now: datetime) -> Account:

@@ -27,6 +27,7 @@ CHOSEN: dict[str, Any] = {
     "branding_wordmark_light_url": "https://example.com/light.svg",
     "gravatar_base_url": "https://avatars.example.com",
     "mail_from_address": "service@example.com",
+    "mail_helo_name": "mail.example.com",
     "pages_accent_color": "#c02626",
     "pages_footer_links": ["Imprint https://example.com/imprint"],
     "pages_home_path": "/settings/security",

@@ -18,7 +18,7 @@ from app.audit.models import Action, EntityType
 from app.core.access import Operator
 from app.core.database import bulk, locks
 from app.core.database.key_use import KeyUse
-from app.core.runtime import Runtime
+from app.core.runtime import Runtime, SignInSwitch
 from app.core.secret_box import REDACTED, Resealed, Resealer, SecretUnreadable
 from app.core.texts import did_you_mean, pluralized, shortened
 from app.core.tokens import random_uuid
@@ -338,11 +338,12 @@ def _changing(rt: Runtime, name: str | int) -> Iterator[tuple[Session, Provider]
         yield session, named(session, name)
 
 
-def _tell(rt: Runtime, session: Session, by: Operator, provider: Provider, what: str) -> None:
+def _tell(rt: Runtime, session: Session, by: Operator, provider: Provider, did: str) -> None:
     """Tell the other administrators what one of them did; a command line has no thieves."""
     if by.user_id is not None:
-        event = f"sign-in with {provider.display_name} was {what}"
-        users.notify_administrators(rt, session, by, event)
+        what = f"Signing in with {provider.display_name}"
+        switch = SignInSwitch(f"provider:{provider.id}", what, did)
+        users.notify_administrators_of_switch(rt, session, by, switch)
 
 
 def _require_sign_in_method(rt: Runtime, session: Session) -> None:
