@@ -101,7 +101,7 @@ class Looks:
 @lru_cache(KEPT_DOCUMENTS)
 def document(page: Page, look: Look, language: str, chosen_theme: str) -> Content:
     """Return the HTML of a page."""
-    files, catalogue = all_files(), catalogues()[language].of(page.family)
+    files, catalogue = all_files(), catalogues()[language].of(page.texts)
 
     def t(key: str, **values: str) -> str:
         return catalogue[key].format_map(values)
@@ -117,7 +117,7 @@ def document(page: Page, look: Look, language: str, chosen_theme: str) -> Conten
         "url": files.url,
         "icon": look.icon or files.url(OWN_ICON),
         "modules": files.graph(page.module),
-        "catalogue": files.url(catalogue_name(language, page.family)),
+        "catalogue": files.url(catalogue_name(language, page.texts)),
         "theme_sheet": theme_url(look.accent),
     }
     html = _templates().get_template(page.template).render(values)

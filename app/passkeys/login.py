@@ -1,8 +1,9 @@
 """Use cases of signing in with a passkey.
 
 Invariants: before a signature is verified, nothing about accounts is revealed, except that nobody
-has a passkey, and what the specification requires for the account of a known one. A signature works once: its flow is
-consumed before it is examined, and its counter is stored in the transaction that opens the session.
+has a passkey, and what the specification requires for the account of a known one. A signature
+works once: its flow is consumed before it is examined, and its counter is stored in the transaction
+that opens the session.
 """
 
 import hmac

@@ -11,7 +11,7 @@ from tests.contract.routes import routes
 
 ADMIN = "/api/v1/admin"
 CALL = re.compile(r'\bcall(?:ForFile)?\(\s*"(\w+)",\s*"([^"]+)"')
-ON_DEMAND = re.compile(r'await import\("([^"]+)"\)')
+ON_DEMAND = re.compile(r'=> import\("([^"]+)"\)')
 # What no module calls by its path, and why.
 NOT_CALLED = {
     "GET /admin/users/{id}/avatar/{size}": "an image, whose address is in what is told of a user",
