@@ -84,6 +84,22 @@ def test_what_one_types_is_not_saved_for_the_other(
     expect(page.locator("#notes")).not_to_contain_text(SAID)
 
 
+def test_it_is_not_saved_after_a_refresh_either(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    """What is refused for the token's sake is sent once more, by then with the other's."""
+    open_as(page, site.ada, "/settings/profile")
+    is_drawn(page)
+    before = stored(site)
+    sign_in_by_api(page, site.add("zoe"))
+    page.context.clear_cookies(name="service_access")
+    save_name(page, Path())
+    expect(page.locator("#notes")).to_contain_text(SAID)
+    assert stored(site)[1:] == before[1:]
+    complaints.take_refusal(401)
+    complaints.take_refusal(403)
+
+
 def test_a_forced_new_password_is_not_set_for_another(
     page: Page, site: Site, complaints: Complaints
 ) -> None:

@@ -32,6 +32,12 @@ for (const name of ["localStorage", "sessionStorage", "indexedDB", "caches"]) {
 window.BroadcastChannel = class { constructor() { refuse(); } };
 LockManager.prototype.request = async () => refuse();
 """
+NO_COOKIES = """
+Object.defineProperty(Document.prototype, "cookie", { get: refuse, set: refuse });
+"""
+IGNORED_COOKIES = """
+Object.defineProperty(Document.prototype, "cookie", { get: () => "", set: () => undefined });
+"""
 FULL = """
 Storage.prototype.setItem = () => { throw new DOMException("full", "QuotaExceededError"); };
 """
@@ -97,3 +103,17 @@ def test_every_page_is_drawn(page: Page, site: Site) -> None:
         page.goto(one.path)
         is_drawn(page)
         expect(page.locator("#problem")).to_be_hidden()
+
+
+@pytest.mark.parametrize("cookies", [NO_COOKIES, IGNORED_COOKIES], ids=["refused", "ignored"])
+def test_what_needs_no_session_works_without_cookies(page: Page, site: Site, cookies: str) -> None:
+    page.add_init_script(f"{{ {BLOCKED} {cookies} }}")
+    site.post("/auth/password/reset/request", {"email": site.ada.email})
+    page.goto(site.mailed())
+    page.get_by_label("Language").select_option("de")
+    expect(page.get_by_role("heading", name="Neues Passwort wählen")).to_be_visible()
+    fill(page, new_password="a new password")
+    send(page)
+    page.wait_for_url("**/login?reset=1")
+    sign_in(page, site.ada, "a new password")
+    expect(page.get_by_text("Your browser did not keep the sign-in.")).to_be_visible()

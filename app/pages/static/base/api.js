@@ -78,11 +78,13 @@ export function noteOtherUser(error) {
 export async function call(method, path, options = {}) {
   const url = addressOf(path, options);
   try {
-    return await send(method, url, options);
+    return await send(method, url, options).catch(async (error) => {
+      if (IS_LEFT_ALONE.test(url) || !csrfToken() || !(error instanceof Refusal) || !(await hasNewToken(error))) throw error;
+      return send(method, url, options);
+    });
   } catch (error) {
     noteOtherUser(error);
-    if (IS_LEFT_ALONE.test(url) || !csrfToken() || !(error instanceof Refusal) || !(await hasNewToken(error))) throw error;
-    return send(method, url, options);
+    throw error;
   }
 }
 

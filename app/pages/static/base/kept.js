@@ -9,8 +9,12 @@ const YEAR_SECONDS = 31536000;
  * @returns {string} "" without the cookie
  */
 export function cookie(name) {
-  const found = document.cookie.split("; ").find((pair) => pair.startsWith(`${name}=`));
-  return found ? found.slice(name.length + 1) : "";
+  try {
+    const found = document.cookie.split("; ").find((pair) => pair.startsWith(`${name}=`));
+    return found ? found.slice(name.length + 1) : "";
+  } catch {
+    return ""; // some browsers refuse even to say that there is none
+  }
 }
 
 /** The token of a session, or "": the cookie comes and goes with the session here. */
@@ -19,13 +23,18 @@ export function csrfToken() {
 }
 
 /**
- * Remembers a choice for a year.
+ * Remembers a choice for a year; returns whether the browser does.
  * @param {"service_language" | "service_theme"} name
  * @param {string} value
  */
 export function remember(name, value) {
   const secure = window.location.protocol === "https:" ? "; secure" : "";
-  document.cookie = `${name}=${value}; path=/; max-age=${YEAR_SECONDS}; samesite=lax${secure}`;
+  try {
+    document.cookie = `${name}=${value}; path=/; max-age=${YEAR_SECONDS}; samesite=lax${secure}`;
+  } catch {
+    return false;
+  }
+  return cookie(name) === value;
 }
 
 /** @type {Map<string, string>} */

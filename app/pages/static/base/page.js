@@ -106,8 +106,8 @@ function rememberLanguage() {
   const url = new URL(window.location.href);
   if (url.searchParams.get("lang") === language) remember("service_language", language);
   picker?.addEventListener("change", () => {
-    remember("service_language", picker.value);
-    url.searchParams.delete("lang");
+    if (remember("service_language", picker.value)) url.searchParams.delete("lang");
+    else url.searchParams.set("lang", picker.value);
     // Unlike an address, a load keeps what the state has: the token of a mailed link.
     window.history.replaceState(window.history.state, "", url);
     window.location.reload();
