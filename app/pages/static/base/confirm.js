@@ -97,8 +97,8 @@ function passkeyButton(done, fail) {
     try {
       await call("post", "/auth/confirmation/passkey/finish", { body: { flow_id, credential } });
     } catch (error) {
-      const { forgetUnknown } = await onDemand(() => import("./signals.js"));
-      await forgetUnknown(error, options.rpId, credential.id);
+      const told = onDemand(() => import("./signals.js")).then(({ forgetUnknown }) => forgetUnknown(error, options.rpId, credential.id));
+      await told.catch(() => undefined);
       throw error;
     }
     done();

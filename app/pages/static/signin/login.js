@@ -20,20 +20,24 @@ import { offerInField, stopOffering } from "./passkey_autofill.js";
 const SWITCHED_OFF = /_login_disabled$/;
 const OF_PASSKEYS = { "auth.credentials_failed": "passkey.refused", "auth.token_invalid": "passkey.too_late" };
 
+const OF_FLOW = /** @type {const} */ (["flow", "expires_in", "methods"]);
+
 const address = new URLSearchParams(window.location.search);
 
-/** Takes a flow out of the address before anything else is loaded. */
+/**
+ * Takes a flow out of the address before anything else is loaded; this entry of the tab's history keeps
+ * it, in case the page is loaded again.
+ */
 function takeFlow() {
-  const flow = address.get("flow") ?? "";
-  if (flow) {
-    const url = new URL(window.location.href);
-    for (const name of ["flow", "expires_in", "methods"]) url.searchParams.delete(name);
-    window.history.replaceState(null, "", url);
-  }
-  return flow;
+  const url = new URL(window.location.href);
+  const { state } = window.history;
+  const given = Object.fromEntries(OF_FLOW.map((name) => [name, address.get(name) ?? state?.[name] ?? ""]));
+  for (const name of OF_FLOW) url.searchParams.delete(name);
+  if (given.flow) window.history.replaceState({ ...state, ...given }, "", url);
+  return given;
 }
 
-const flow = takeFlow();
+const { flow, expires_in, methods } = takeFlow();
 
 /**
  * Goes on after any sign-in.
@@ -126,8 +130,8 @@ async function signInByPasskey({ flow_id, public_key }, mediation) {
   try {
     await goOn(await call("post", "/auth/passkeys/login/finish", { body: { flow_id, credential } }));
   } catch (error) {
-    const { forgetUnknown } = await onDemand(() => import("../base/signals.js"));
-    await forgetUnknown(error, options.rpId, credential.id);
+    const told = onDemand(() => import("../base/signals.js")).then(({ forgetUnknown }) => forgetUnknown(error, options.rpId, credential.id));
+    await told.catch(() => undefined);
     throw error;
   }
 }
@@ -179,9 +183,8 @@ async function completeForm() {
 start(async () => {
   const isSecondStep = address.get("mfa") === "required" && flow;
   if (isSecondStep) {
-    const methods = (address.get("methods") || "totp,recovery_code").split(",");
-    const expires_in = Number(address.get("expires_in")) || 300;
-    return showSecondFactor({ flow_token: flow, expires_in, methods: /** @type {any} */ (methods) });
+    const offered = /** @type {any} */ ((methods || "totp,recovery_code").split(","));
+    return showSecondFactor({ flow_token: flow, expires_in: Number(expires_in) || 300, methods: offered });
   }
   if (window.location.search) (await onDemand(() => import("./outcomes.js"))).showOutcome(address);
   if (address.get("external_auth") === "email_required" && flow) {
