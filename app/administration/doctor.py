@@ -115,7 +115,8 @@ def mail(rt: Runtime) -> Finding:
     return warn(
         f"{accounts} an address with =? in it, which mail programs may read as another: "
         f"{', '.join(names[:MAX_NAMES])}{', ...' if len(names) > MAX_NAMES else ''}. "
-        "Ask for another address, and set it with `flask users set-email`."
+        "Ask for another address.",
+        "Set it with `flask users set-email`.",
     )
 
 

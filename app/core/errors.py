@@ -3,6 +3,7 @@
 Only `web/errors.py` knows which HTTP status a kind maps to.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import ClassVar
 
@@ -100,11 +101,13 @@ class AppError(Exception):
     """A documented condition that ends a request; its message is shown to the caller.
 
     `remedy` is what to do about it on the command line, where alone it is shown; "" if nothing.
+    `data` is what programs are told besides, as facts that are true or absent; None for nothing.
     """
 
     code: ClassVar[ErrorCode]
     message: ClassVar[str]
     remedy: str = ""
+    data: ClassVar[Mapping[str, bool] | None] = None
 
     def __init__(
         self, message: str | None = None, *, retry_after: int | None = None, remedy: str = ""

@@ -106,7 +106,7 @@ def document(page: Page, look: Look, language: str, chosen_theme: str) -> Conten
 
 def drawn(page: Page, look: Look, language: str, chosen_theme: str, **others: Any) -> Content:
     """Return the HTML of a page whose template knows what is in `others`, too."""
-    files, catalogue = all_files(), catalogues()[language].of(page.family)
+    files, catalogue = all_files(), catalogues()[language].of(page.texts)
 
     def t(key: str, **values: str) -> str:
         return catalogue[key].format_map(values)
@@ -122,7 +122,7 @@ def drawn(page: Page, look: Look, language: str, chosen_theme: str, **others: An
         "url": files.url,
         "icon": look.icon or files.url(OWN_ICON),
         "modules": [] if page.is_static else files.graph(page.module),
-        "catalogue": files.url(catalogue_name(language, page.family)),
+        "catalogue": files.url(catalogue_name(language, page.texts)),
         "theme_sheet": theme_url(look.accent),
         **others,
     }

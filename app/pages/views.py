@@ -40,6 +40,8 @@ LOOKS = "gatehouse_looks"
 READING = ("GET", "HEAD")
 # Of a query as it was sent, these stay as they are (RFC 3986, section 3.4).
 QUERY_CHARACTERS = "%/?:@!$&'()*+,;="
+# The note of templates/parts.html.
+UNSENT = "unsent"
 DROPPED_BODY_BYTES, DROPPING_SECONDS = 64 * 1024, 5
 
 PERMISSIONS = (
@@ -168,11 +170,15 @@ def _require_reading(*others: str) -> None:
 
 
 def _back_to_page() -> Response:
-    """Lead a form that was sent before its script ran back to the page; nothing of it is kept."""
+    """Lead a form that was sent before its script ran back to the page, which then says so.
+
+    Nothing of it is kept. The fragment has the document show a note of its own.
+    """
     with suppress(Exception), gevent.Timeout(DROPPING_SECONDS, TimeoutError):
         request.stream.read(DROPPED_BODY_BYTES)
     path, query = quote(request.path), quote(request.query_string, safe=QUERY_CHARACTERS)
-    return _led_to(f"{path}?{query}" if query else path, HTTPStatus.SEE_OTHER)
+    address = f"{path}?{query}" if query else path
+    return _led_to(f"{address}#{UNSENT}", HTTPStatus.SEE_OTHER)
 
 
 def _led_to(path: str, status: HTTPStatus = HTTPStatus.FOUND) -> Response:

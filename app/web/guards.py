@@ -20,6 +20,7 @@ from app.core.access import (
     Operator,
     PasswordChangeRequired,
     Principal,
+    SessionUserMismatch,
     SwitchedOff,
     TokenExpired,
     TokenInvalid,
@@ -36,6 +37,8 @@ from app.web.operation import Access, Operation, View, operation_of
 from app.web.runtime import runtime
 
 BEARER = "Bearer "
+# By it a page says whose session it believes to be in: cookies may have become another account's.
+USER_HEADER = "X-Session-User"
 ADMIN = "admin"
 JITTER_SECONDS = 0.125
 AUTHENTICATOR = "gatehouse_authenticate"
@@ -66,6 +69,7 @@ SIGNED_IN_ERRORS = (
     *origin.SOURCE_ERRORS,
     *origin.CSRF_ERRORS,
     *SESSION_ERRORS,
+    SessionUserMismatch,
     PasswordChangeRequired,
     ConfirmationRequired,
 )
@@ -239,9 +243,21 @@ def _principal(*, during_password_change: bool = False) -> Principal:
     if request.method not in origin.SAFE_METHODS and cookies.access_cookie() is not None:
         origin.check_source_and_token()
     principal = authenticated()
+    if request.method not in origin.SAFE_METHODS:
+        _require_believed_user(principal)
     if principal.is_limited_to_password_change and not during_password_change:
         raise PasswordChangeRequired
     return principal
+
+
+def _require_believed_user(principal: Principal) -> None:
+    """Refuse a change that a page means for another account than the cookies are for.
+
+    Without the header, or with a blank one, nothing is compared. Raises: SessionUserMismatch.
+    """
+    believed = request.headers.get(USER_HEADER, "").strip()
+    if believed and believed != str(principal.user_id):
+        raise SessionUserMismatch
 
 
 def _take_costly(principal: Principal, cost: Cost | None) -> None:

@@ -131,10 +131,14 @@ def ok(data: Any = None, status: int = 200) -> Response:
 
 
 def fail(
-    code: ErrorCode, message: str, status: int, headers: Mapping[str, str] | None = None
+    code: ErrorCode,
+    message: str,
+    status: int,
+    headers: Mapping[str, str] | None = None,
+    data: Mapping[str, bool] | None = None,
 ) -> Response:
-    """Return an error response."""
-    response = _answer(code, message, None, status)
+    """Return an error response; `data` is None but for the few refusals that tell more."""
+    response = _answer(code, message, data, status)
     response.headers.update(headers or {})
     return response
 

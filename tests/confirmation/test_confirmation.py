@@ -179,11 +179,24 @@ def test_neither_anothers_passkey_nor_anothers_flow_confirms(later, app, rt, use
     for client in (later, again):
         client.refresh().ok()
     flow = start(later)
-    finish(later, flow, theirs.get(start(other)["public_key"])).fails(*WRONG)
+    answer = finish(later, flow, theirs.get(start(other)["public_key"]))
+    assert answer.fails(*WRONG).data is None
     flow = start(later)
     assertion = mine.get(flow["public_key"])
-    finish(again, flow, assertion).fails(*WRONG)
+    assert finish(again, flow, assertion).fails(*WRONG).data is None
     assert (is_fresh(later), is_fresh(again)) == (False, False)
+
+
+def test_of_a_passkey_that_nobody_has_any_more_is_said_that_it_is_unknown(later, user):
+    by_password(later, user.password).ok()
+    kept, gone = Authenticator(), Authenticator()
+    register(later, kept).ok()
+    passkey = register(later, gone).ok()
+    flow = start(later)
+    assertion = gone.get(flow["public_key"])
+    later.delete(f"/auth/passkeys/{passkey['id']}").ok()
+    answer = finish(later, flow, assertion).fails(*WRONG)
+    assert answer.data == {"credential_unknown": True}
 
 
 def test_an_ended_session_confirms_nothing(later, user):

@@ -19,7 +19,6 @@ from app.core.clock import SKEW
 from app.events.streams import Permits
 from app.external_auth.drivers import id_token
 from app.external_auth.errors import ProviderRejected
-from app.mail import service as mail
 from app.mfa import totp
 from app.own_data import erasure
 from app.sessions import access_token
@@ -97,16 +96,6 @@ def test_mails_are_sent_again_to_who_waits(api, rt, line, mailbox, wrong):
     api.post("/auth/register/resend", resend).ok()
     line.json("invitations", "resend", str(made["id"]))
     assert len(mailbox.read()) == 2
-
-
-def test_notices_from_then_take_nobodys_place(rt, wrong):
-    def tell():
-        with rt.transaction() as session:
-            return mail.queue_notice(rt, session, "a@example.com", username="A", event="x")
-
-    with wrong():
-        assert [tell() for _ in range(11)] == [True] * 10 + [False]
-    assert [tell() for _ in range(11)] == [True] * 10 + [False]
 
 
 # --- guesses and codes ----------------------------------------------------------------------------

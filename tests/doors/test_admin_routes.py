@@ -12,7 +12,7 @@ from tests.support.openapi import DOCUMENT
 
 ADMIN = "/api/v1/admin"
 CALL = re.compile(r'\bcall(?:ForFile)?\(\s*"(\w+)",\s*"([^"]+)"')
-ON_DEMAND = re.compile(r'await import\("([^"]+)"\)')
+ON_DEMAND = re.compile(r'=> import\("([^"]+)"\)')
 # What no module calls by its path, and why.
 NOT_CALLED = {
     "GET /admin/users/{id}/avatar/{size}": "an image, whose address is in what is told of a user",

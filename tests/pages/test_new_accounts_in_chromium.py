@@ -72,7 +72,7 @@ REFUSED = [
     ({"username": "ADA"}, "Username", "This name is taken."),
     ({"email": "Ada@example.com"}, "E-mail address", "There is an account with this address."),
     ({"email": "bob@blocked.example"}, "E-mail address", "This address cannot be used here."),
-    ({"password": "password1"}, "Password", "This password is easy to guess"),
+    ({"password": "password1"}, "Password", "This password is too easy to guess"),
 ]
 
 

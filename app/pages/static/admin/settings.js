@@ -6,7 +6,7 @@ import { asOwner } from "../base/confirm.js";
 import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
 import { act, mark } from "../base/form.js";
-import { english, t } from "../base/i18n.js";
+import { asSaid, t, translated } from "../base/i18n.js";
 import { setTitle } from "../base/page.js";
 import { showNotice, showProblem } from "../base/problem.js";
 import { load } from "../base/retry.js";
@@ -15,7 +15,7 @@ import { button, field, textInput } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { empty } from "../console/panel.js";
 import { toast } from "../console/toast.js";
-import { settingRow } from "./setting_row.js";
+import { meaningOf, settingRow } from "./setting_row.js";
 
 /** @typedef {import("../../types").Data<"get", "/admin/config/schema">[number]} Described */
 /** @typedef {import("../../types").Data<"get", "/admin/config">["items"][number]} Stored */
@@ -132,7 +132,7 @@ function show() {
   }
   setTitle(`${t(`category.${category}`)} · ${t("settings.title")}`);
   const isWanted = (/** @type {Setting} */ one) =>
-    keyword ? one.category !== ELSEWHERE && folded(`${one.key} ${one.description}`).includes(keyword) : one.category === category;
+    keyword ? one.category !== ELSEWHERE && folded(`${one.key} ${one.description} ${translated(meaningOf(one)) ?? ""}`).includes(keyword) : one.category === category;
   const wanted = settings.filter(isWanted);
   const rank = (/** @type {Setting} */ { key }) => (FIRST.findIndex((one) => key.startsWith(one)) + 1 || FIRST.length + 1);
   const found = wanted.sort((one, other) => rank(one) - rank(other));
@@ -218,7 +218,7 @@ async function patched(body) {
       showNotice(t("meanwhile.kept"), { kind: "warn" });
       return null;
     }
-    const isForced = await confirmed({ title: t("settings.locks_out"), text: el("p", {}, english(error.msg)), verb: t("settings.save_anyway") });
+    const isForced = await confirmed({ title: t("settings.locks_out"), text: el("p", {}, asSaid(error.msg)), verb: t("settings.save_anyway") });
     if (!isForced) throw error;
     return call("patch", "/admin/config", { body, query: { force: true } });
   }
@@ -239,7 +239,8 @@ function showProblems(problems) {
   }
   for (const { key, problem } of problems) {
     const control = /** @type {HTMLInputElement | null} */ (document.getElementById(key));
-    if (control) mark(control, problem);
+    const text = translated(problem);
+    if (control) mark(control, text ?? t("error.bad_request"), text ? "" : problem);
   }
   document.getElementById(first.key)?.focus();
   if (!document.getElementById(first.key)) showProblem(new Refusal({ status: 400, code: "bad_request", msg: `${first.key}: ${first.problem}`, isChange: true }));

@@ -5,6 +5,7 @@ import { call } from "../base/api.js";
 import { el } from "../base/dom.js";
 import { act, handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
+import { keep } from "../base/kept.js";
 import { leaveFor } from "../base/page.js";
 import { clearProblem } from "../base/problem.js";
 import { afterSignIn } from "../base/return_path.js";
@@ -40,7 +41,7 @@ function begin(button, { kind, key }) {
   return act(button, t("login.leaving"), async () => {
     const options = { path: { kind, provider: key }, body: { return_path: afterSignIn() } };
     const { authorization_url } = await call("post", "/auth/external-auth/{kind}/{provider}/start", options);
-    window.sessionStorage.setItem("arriving", "1"); // whoever comes back signed in skips the sign-in page
+    keep("sessionStorage", "arriving", "1"); // whoever comes back signed in skips the sign-in page
     await leaveFor(authorization_url);
   });
 }

@@ -3,6 +3,7 @@
 
 import { Refusal } from "../base/api.js";
 import { byId, el, input } from "../base/dom.js";
+import { explained } from "../base/errors.js";
 import { mark } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { showNotice } from "../base/problem.js";
@@ -45,7 +46,8 @@ export function measure() {
  */
 export function dealtWith(refusal, { password, doubt }) {
   if (refusal.code === "bad_request" && isAboutPassword()) {
-    mark(input(password), t("password.guessable"));
+    const { text, words } = explained(refusal);
+    mark(input(password), text, words);
     input(password).focus();
     return true;
   }
