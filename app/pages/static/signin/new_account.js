@@ -47,8 +47,10 @@ export function measure() {
 export function dealtWith(refusal, { password, doubt }) {
   if (refusal.code === "bad_request" && isAboutPassword()) {
     const { text, words } = explained(refusal);
-    mark(input(password), text, words);
-    input(password).focus();
+    const isOfName = refusal.msg.includes("username") && document.getElementById("username")?.matches(":not([hidden])");
+    const field = input(isOfName ? "username" : password);
+    mark(field, text, words);
+    field.focus();
     return true;
   }
   if (refusal.code === "auth.email_exists" && document.getElementById("email")) {
