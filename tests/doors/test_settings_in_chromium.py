@@ -33,7 +33,11 @@ CHOSEN: dict[str, Any] = {
     "pages_home_path": "/settings/security",
     "pages_sections": ["sign_in", "admin"],
 }
-ENTRIES = {"origin": "https://files.example.com", "email_or_domain": "example.net", "text": "captain"}
+ENTRIES = {
+    "origin": "https://files.example.com",
+    "email_or_domain": "example.net",
+    "text": "captain",
+}
 
 
 def another_value(key: Key[Any], text: str | None) -> Any:
