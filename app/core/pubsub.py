@@ -78,8 +78,8 @@ class Listener:
                     self._clock.sleep(RETRY_SECONDS)
 
     def _note_loss(self, error: Exception) -> None:
-        """Report that messages are missed from now on; only once, however long that lasts."""
-        if self._is_lost:
+        """Report that messages are missed from now on; only once, and not when it ends."""
+        if self._is_lost or self._closed.is_set():
             return
         log.warning("the subscription to %s was lost: %s", self._name, error)
         self._is_lost = True

@@ -16,6 +16,7 @@ from tests.support.commands import CommandLine
 from tests.support.external import add_provider
 from tests.support.factories import configure, make_user
 from tests.support.privileges import bound_by_modes
+from tests.support.standard_error import lines_of
 
 UNREACHABLE = "postgresql+psycopg2://nobody@127.0.0.1:1/nothing"
 
@@ -45,12 +46,12 @@ def new(elsewhere, database_url, redis_url):
 def test_new_keys_are_told_in_the_log(new, elsewhere, capfd):
     file = elsewhere / "keys.json"
     assert new("prepare").exit_code == 0
-    [told] = capfd.readouterr().err.splitlines()
+    [told] = lines_of(capfd, "app.core.keyring")
     assert f" WARNING app.core.keyring created new keys in {file}" in told
     assert (file.stat().st_mode & 0o777, elsewhere.stat().st_mode & 0o777) == (0o600, 0o700)
     made = file.read_bytes()
     assert new("prepare").exit_code == 0
-    assert (file.read_bytes(), capfd.readouterr().err) == (made, "")
+    assert (file.read_bytes(), lines_of(capfd, "app.core.keyring")) == (made, [])
 
 
 @pytest.mark.sqlite
