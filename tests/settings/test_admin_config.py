@@ -126,11 +126,12 @@ def test_a_change_meant_for_another_state_is_refused(boss, clock):
     patch(boss, values={}, expected_updated_at="yesterday").fails(400, "bad_request")
 
 
-def test_what_a_clock_ahead_has_written_is_no_later_change(boss, clock):
+def test_what_a_clock_ahead_has_written_is_no_later_change(boss, admin, clock):
     clock.advance(days=2)
     boss.refresh().ok()
     patch(boss, values={"branding_title": "A"}).ok()
     clock.advance(days=-2)
+    boss.login(admin).ok()
     now = "2026-03-02T09:30:00Z"
     patch(boss, values={"branding_title": "B"}, expected_updated_at=now).ok()
 

@@ -82,10 +82,10 @@ def test_ambiguous_names_are_refused(line):
     create = ("storage", "create-group", "Group", "--policy", "Same")
     told = line.refuses("conflict", *create)
     ids = [policy["id"] for policy in line.json("storage", "policies") if policy["name"] == "Same"]
-    assert told == f"Several storage policies are called Same; give the id, {ids[0]} or {ids[1]}."
+    assert told == f"Same means several storage policies; say which: id:{ids[0]} or id:{ids[1]}."
     first, second = make_group(line, "Twin")["id"], make_group(line, "Twin")["id"]
     told = line.refuses("conflict", "storage", "set-default", "Twin")
-    assert told == f"Several policy groups are called Twin; give the id, {first} or {second}."
+    assert told == f"Twin means several policy groups; say which: id:{first} or id:{second}."
 
 
 def test_there_is_one_default(line, rt, default):

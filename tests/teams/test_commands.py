@@ -121,9 +121,14 @@ def test_a_disabled_account_joins_no_team(line, rt, team):
     line.refuses("bad_request", "teams", "add-member", "Crew", other.username)
 
 
-def test_teams_are_named_by_id_first_and_ambiguous_names_refused(line, user, team):
+def test_a_team_is_named_by_id_or_name_and_what_means_several_is_refused(line, user, team):
     digits = line.json("teams", "create", str(team["id"]), "--owner", user.username)
-    line.json("teams", "archive", "--yes", str(team["id"]))
+    told = line.refuses("conflict", "teams", "archive", "--yes", str(team["id"]))
+    assert (
+        told
+        == f"{team['id']} means several teams; say which: id:{team['id']} or id:{digits['id']}."
+    )
+    line.json("teams", "archive", "--yes", f"id:{team['id']}")
     shown = line.json("teams", "list", "--archived")
     assert [(t["id"], t["archived_at"] is None) for t in shown] == [
         (team["id"], False),
@@ -132,7 +137,7 @@ def test_teams_are_named_by_id_first_and_ambiguous_names_refused(line, user, tea
     create = ("teams", "create", "Twin", "--owner", user.username)
     first, second = line.json(*create)["id"], line.json(*create)["id"]
     told = line.refuses("conflict", "teams", "archive", "--yes", "Twin")
-    assert told == f"Several teams are called Twin; give the id, {first} or {second}."
+    assert told == f"Twin means several teams; say which: id:{first} or id:{second}."
     told = line.refuses("not_found", "teams", "archive", "--yes", "nonsense")
     assert told == "There is no team nonsense."
 
