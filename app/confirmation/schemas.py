@@ -22,7 +22,7 @@ class ConfirmSchema(RequestSchema):
     def _require_what_the_method_needs(self, data: dict[str, Any], **_: Any) -> None:
         needed = "password" if data["method"] == Method.PASSWORD else "code"
         if data.get(needed) is None:
-            raise ValidationError("Missing data for required field.", needed)
+            raise ValidationError("is needed for this method", needed)
 
 
 class ConfirmationData(Schema):

@@ -65,6 +65,7 @@ UNDESCRIBED = (
     "must be 0 or more than min_file_size",
     "must have each priority once",
     "must not name what is in values",
+    "is needed for this method",
 )
 # What would stop just such a caller, or slow it down.
 UNLIMITED: dict[str, Any] = {
