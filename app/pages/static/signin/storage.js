@@ -11,11 +11,11 @@ import { signInPath } from "../base/return_path.js";
 import { orSignIn, whoIsSignedIn } from "../base/session.js";
 import { show } from "./stage.js";
 
-/** What is worth doing first, each with a name of the command line. */
+/** What is worth doing first, each with the setting that its text names. */
 const FIRST_STEPS = {
   address: "public_site_url",
   mail: "mail_smtp_host",
-  invite: "flask invitations create bob@example.com",
+  invite: "",
   second_factor: "",
 };
 
