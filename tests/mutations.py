@@ -51,9 +51,9 @@ SLIPS = r"""
 # external_auth/sign_in/linking.py: An address that a scanner has confirmed joins an identity
 -    if account.proven_at is None:
 -        raise AddressUnproven
-# users/queries.py: An account that waits for activation is taken as abandoned at once
--    return *is_waiting, User.role == Role.USER, User.created_at < before
-+    return *is_waiting, User.role == Role.USER
+# registration/queries.py: An account that waits for activation is taken as abandoned at once
+-    return *is_waiting, User.created_at < before, ~is_mailed, ~is_member
++    return *is_waiting, ~is_mailed, ~is_member
 # core/passwords.py: A refusal by an imported hash takes as long as that hash alone
 -        while began.since().cpu < cpu or began.since().wall < wall:
 +        while False:
@@ -162,7 +162,7 @@ FIRST = {
     "core/keyring.py": ("administration", "sessions", "security"),
     "core/http_client.py": ("http_client",),
     "contact_verification/service.py": ("external_auth", "contact_verification"),
-    "users/queries.py": ("external_auth", "registration"),
+    "registration/queries.py": ("external_auth",),
     "users/service.py": ("registration",),
     "core/passwords.py": ("administration", "login"),
     "core/database/postgres.py": ("degraded", "database"),

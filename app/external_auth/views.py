@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from flask import Blueprint, Response, after_this_request, request
 from marshmallow import fields
 
+from app.contact_verification import tokens
 from app.core.access import Principal
 from app.core.errors import BadRequest, ErrorCode
 from app.core.runtime import Runtime
@@ -182,7 +183,8 @@ def request_mail(flow_token: str, email: str) -> dict[str, str]:
     """Send a mail, once, to prove the mailbox of the identity that waits under `flow_token`."""
     origin.check_source()
     rt = runtime()
-    browser = cookies.remember_browser(int(pending.LIFE.total_seconds()))
+    life = max(int(pending.LIFE.total_seconds()), tokens.longest_life(rt))
+    browser = cookies.remember_browser(life)
     pending.request_verification_mail(rt, flow_token=flow_token, email=email, browser=browser)
     return {"message": MAIL_SENT}
 

@@ -17,8 +17,6 @@ from app.avatars import upkeep as avatars
 from app.core.access import Principal
 from app.core.clock import SKEW
 from app.core.database import bulk
-from app.core.db import after_commit
-from app.core.redis import ACCOUNTS_CHANNEL
 from app.core.runtime import Runtime
 from app.mail import service as mail
 from app.mail.templates import Template
@@ -86,9 +84,7 @@ def delete(rt: Runtime, session: Session, account: Account) -> list[str]:
     queries.remove_pending_identities(session, account.id, addresses)
     queries.remove_mails(session, addresses)
     users_queries.remove(session, account.id)
-    message = json.dumps({"kind": "account.deleted", "user_id": account.id})
-    publish = rt.redis.fail_fast.attempt
-    after_commit(session, lambda: publish(lambda redis: redis.publish(ACCOUNTS_CHANNEL, message)))
+    users.announce_end(rt, session, account.id)
     return addresses
 
 

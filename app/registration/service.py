@@ -2,6 +2,8 @@
 
 from datetime import datetime, timedelta
 
+from sqlalchemy.orm import Session
+
 from app.audit.models import Action
 from app.contact_verification import tokens
 from app.contact_verification.models import Purpose
@@ -10,6 +12,7 @@ from app.core.database import bulk
 from app.core.runtime import Runtime
 from app.login import sign_in_methods
 from app.mail import service as mail
+from app.registration import queries
 from app.registration.errors import RegistrationDisabled
 from app.settings import keys
 from app.setup import service as setup
@@ -60,7 +63,11 @@ def register(
         new.policy_group_id = group_id
         # Who mistyped an address, or took somebody else's, keeps it from nobody.
         key = identifiers.username_key(name)
-        users_queries.remove_abandoned(session, _abandoned(rt), name_key=key, address=address)
+        before = now - _kept(rt)
+        for user_id in queries.remove_abandoned(
+            session, before, now, name_key=key, address=address
+        ):
+            users.announce_end(rt, session, user_id)
         account = users.create(session, new, now)
         if account.activated_at is None:
             tokens.send(rt, session, account, Purpose.REGISTER_ACTIVATION, address, browser)
@@ -94,14 +101,19 @@ def resend_activation(rt: Runtime, *, identifier: str, client: Client, browser: 
 
 def delete_abandoned(rt: Runtime) -> int:
     """Delete the accounts that have waited for activation for too long; return how many."""
-    return bulk.delete_in_batches(rt, users_queries.delete_abandoned, _abandoned(rt))
+
+    def delete_some(session: Session, now: datetime, most: int) -> int:
+        gone = queries.delete_abandoned(session, now - kept, now, most)
+        for user_id in gone:
+            users.announce_end(rt, session, user_id)
+        return len(gone)
+
+    kept = _kept(rt)
+    return bulk.delete_in_batches(rt, delete_some, rt.clock.now())
 
 
-def _abandoned(rt: Runtime) -> datetime:
-    """Return the moment before which whoever is not activated yet has registered in vain."""
-    kept = timedelta(days=rt.settings.get(keys.UNACTIVATED_KEEP_DAYS))
-    link = timedelta(seconds=rt.settings.get(keys.REGISTER_ACTIVATION_TTL_SECONDS))
-    return rt.clock.now() - max(kept, link)
+def _kept(rt: Runtime) -> timedelta:
+    return timedelta(days=rt.settings.get(keys.UNACTIVATED_KEEP_DAYS))
 
 
 def is_activation_needed(rt: Runtime) -> bool:

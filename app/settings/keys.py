@@ -239,7 +239,8 @@ EMAIL_ALLOWLIST = setting_kinds.text_list(
 )
 EMAIL_BLOCKLIST = setting_kinds.text_list(
     "auth_local_email_blocklist",
-    "Addresses and domains refused for new accounts and new addresses, even if allowed above",
+    "Addresses and domains that cannot register here or be changed to, even if allowed above; "
+    "providers have allowed_domains of their own",
     _email_policy_entry,
     example=_ADDRESSES,
     item_kind="email_or_domain",

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
-    ColumnElement,
     Row,
     Update,
     delete,
@@ -200,24 +199,6 @@ def drop_pending_email(session: Session, user_id: int) -> None:
     """
     its_row = update(User).where(User.id == user_id, User.pending_email.is_not(None))
     bulk.change(session, its_row.values(pending_email=None))
-
-
-def remove_abandoned(session: Session, before: datetime, *, name_key: str, address: str) -> None:
-    """Delete the accounts with this name or address that have waited for activation since then."""
-    named = or_(User.username_key == name_key, User.email == address)
-    bulk.change(session, delete(User).where(named, *_is_abandoned(before)))
-
-
-def delete_abandoned(session: Session, before: datetime, most: int) -> int:
-    """Delete up to `most` accounts that have waited for activation since then; return how many."""
-    some = select(User.id).where(*_is_abandoned(before)).order_by(User.id).limit(most)
-    # Asked again of each row: its owner may have activated it meanwhile.
-    return bulk.change(session, delete(User).where(User.id.in_(some), *_is_abandoned(before)))
-
-
-def _is_abandoned(before: datetime) -> tuple[ColumnElement[bool], ...]:
-    is_waiting = User.activated_at.is_(None), User.status == Status.ACTIVE
-    return *is_waiting, User.role == Role.USER, User.created_at < before
 
 
 def remove(session: Session, user_id: int) -> None:

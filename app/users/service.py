@@ -1,5 +1,6 @@
 """Accounts: creating and finding them, requirements on them, and their audit records."""
 
+import json
 import logging
 from collections.abc import Mapping
 from datetime import datetime
@@ -20,8 +21,10 @@ from app.core.client import Client
 from app.core.database import locks
 from app.core.database.database import Reader
 from app.core.database.named import NameAmbiguous
+from app.core.db import after_commit
 from app.core.errors import Unavailable
 from app.core.passwords import is_acceptable, is_guessable, normalized
+from app.core.redis import ACCOUNTS_CHANNEL
 from app.core.runtime import Runtime, SignInSwitch
 from app.core.texts import shortened, typed_reference
 from app.mail import notices
@@ -322,6 +325,13 @@ def lock_named(session: Session, typed: str | int, *, key_share: bool = False) -
     user_id = named(session, typed).id
     queries.lock(session, user_id, key_share=key_share)
     return get(session, user_id)
+
+
+def announce_end(rt: Runtime, session: Session, user_id: int) -> None:
+    """Tell the file side of the product after the commit that an account was deleted."""
+    message = json.dumps({"kind": "account.deleted", "user_id": user_id})
+    publish = rt.redis.fail_fast.attempt
+    after_commit(session, lambda: publish(lambda redis: redis.publish(ACCOUNTS_CHANNEL, message)))
 
 
 def renew_hash_kinds(rt: Runtime) -> None:

@@ -16,14 +16,17 @@ WITH_LINKS = ("contact_verification_tokens", "external_auth_pending")
 def upgrade() -> None:
     op.add_column("users", sa.Column("proven_at", sa.DateTime(timezone=True), nullable=True))
     # Nobody is asked again who could use an account before this was remembered.
-    op.execute("UPDATE users SET proven_at = COALESCE(email_verified_at, created_at)")
+    op.execute(
+        "UPDATE users SET proven_at = COALESCE(email_verified_at, created_at) "
+        "WHERE activated_at IS NOT NULL"
+    )
     for table in WITH_LINKS:
         op.add_column(table, sa.Column("browser_digest", sa.String(64), nullable=True))
     # What counted as 60 seconds is no valid value any more.
-    op.execute(
-        "UPDATE system_config SET value = '60' WHERE key = 'auth_confirmation_max_age_secs' "
-        "AND length(value) < 3 AND value <> '0' AND value < '60'"
-    )
+    stored = sa.table("system_config", sa.column("key"), sa.column("value"))
+    of_confirmations = stored.c.key == "auth_confirmation_max_age_secs"
+    too_low = stored.c.value.in_([str(seconds) for seconds in range(1, 60)])
+    op.execute(stored.update().where(of_confirmations, too_low).values(value="60"))
     kinds = op.create_table(
         "password_hash_kinds", sa.Column("sample", sa.String(255), primary_key=True)
     )

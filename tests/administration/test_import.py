@@ -11,6 +11,7 @@ from argon2 import PasswordHasher
 from argon2.low_level import Type
 from passlib.hash import django_bcrypt_sha256, django_pbkdf2_sha256, pbkdf2_sha512
 
+from app.core import foreign_hashes
 from app.core import passwords as passwords_module
 from app.core.foreign_hashes import checked, head_of, sample_of
 from app.core.passwords import normalized
@@ -281,6 +282,7 @@ def spent(rt, monkeypatch):
         spend(fitting[-1])
         return real(secret, hashed)
 
+    monkeypatch.setattr(foreign_hashes, "MAX_SECONDS", max(UNITS.values()))
     cost = passwords_module.Cost
     monkeypatch.setattr(rt.passwords, "_costs", {})
     monkeypatch.setattr(rt.passwords, "seconds", lambda _: 0)

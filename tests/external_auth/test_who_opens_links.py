@@ -344,9 +344,12 @@ def test_an_abandoned_account_keeps_name_and_address_from_nobody(rt, api, clock,
 def test_who_is_active_or_disabled_or_waits_for_less_keeps_them(rt, api, clock, line):
     configure(rt, auth_register_activation_enabled="true", auth_unactivated_keep_days=2)
     kept = [make_user(rt), make_user(rt, activated=False, status="disabled")]
+    member, mailed = make_user(rt, activated=False), make_user(rt, activated=False)
+    line.json("teams", "create", "Crew", "--owner", member.username)
     abandoned = make_user(rt, activated=False)
     clock.advance(days=2, seconds=1)
-    kept.append(make_user(rt, activated=False))
+    api.post("/auth/password/reset/request", {"email": mailed.email}).ok()
+    kept += [member, mailed, make_user(rt, activated=False)]
     for user in kept:
         body = {"username": user.username, "email": "new@example.com", "password": NEW}
         api.post("/auth/register", body).fails(400, "auth.username_exists")

@@ -118,17 +118,18 @@ def test_of_many_teams_the_first_few_are_named(signed_in, user, rt):
     assert "Team 0, Team 1, Team 2, Team 3, Team 4, and more." in message
 
 
-def test_the_file_side_is_told(signed_in, user, rt, line):
-    other = make_user(rt)
+def test_the_file_side_is_told(signed_in, user, rt, line, clock):
+    other, abandoned = make_user(rt), make_user(rt, activated=False)
     with closing(rt.redis.client.pubsub()) as listener:
         listener.subscribe("gatehouse:account_events")
         listener.get_message(timeout=5)
         remove(signed_in, user).ok()
         line.json("users", "delete", "--yes", other.username)
-        told = [json.loads(listener.get_message(timeout=5)["data"]) for _ in range(2)]
+        clock.advance(days=8)
+        line.json("cleanup")
+        told = [json.loads(listener.get_message(timeout=5)["data"]) for _ in range(3)]
     assert told == [
-        {"kind": "account.deleted", "user_id": user.id},
-        {"kind": "account.deleted", "user_id": other.id},
+        {"kind": "account.deleted", "user_id": one.id} for one in (user, other, abandoned)
     ]
 
 
