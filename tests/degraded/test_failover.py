@@ -1,12 +1,15 @@
-"""PostgreSQL behind an address that leads to a standby for a while, under load."""
+"""PostgreSQL and Redis behind an address that leads to a standby for a while."""
 
 import threading
 from collections import Counter
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 
 import pytest
+from redis import Redis
+from redis.exceptions import ReadOnlyError
 
+from app.core import redis as redis_client
 from app.core.database import postgres
 from tests.support import servers
 from tests.support.factories import make_user
@@ -138,3 +141,20 @@ def test_connections_to_a_standby_are_not_kept(pair, serve):
 )
 def test_a_standby_is_refused_unless_the_url_says_otherwise(url, asked):
     assert postgres.connect_args(url).get("target_session_attrs") == asked
+
+
+@pytest.mark.parametrize("connect", [redis_client.connect, redis_client.connect_fail_fast])
+def test_connections_to_a_replica_of_redis_are_not_kept(connect):
+    with ExitStack() as stack:
+        primary, replica = (
+            stack.enter_context(servers.PrivateValkey(stack.enter_context(servers.short_folder())))
+            for _ in range(2)
+        )
+        with closing(Redis.from_url(replica.url)) as operator:
+            operator.replicaof("127.0.0.1", "1")
+        address = stack.enter_context(MovingAddress(replica.socket))
+        redis = stack.enter_context(closing(connect(f"redis://127.0.0.1:{address.port}")))
+        with pytest.raises(ReadOnlyError):
+            redis.set("key", "value")
+        address.move(primary.socket, cuts=False)
+        assert redis.set("key", "value")

@@ -20,7 +20,7 @@ from tests.support.pages import (
 
 pytestmark = needs_chromium
 
-MISSING = "A part of this page did not arrive."
+MISSING = "A part of this page could not be loaded."
 KEYS = [key for family in PARTS for key in catalogues()["en"].of(family) if "." in key]
 BUSY = '{"code":"internal_server_error","msg":"Busy.","data":null,"error":null}'
 # What a document asks for before anything can be used.

@@ -89,8 +89,8 @@ class PrivateValkey:
     """A Valkey that tests may kill and suspend, by default not persistent; a context manager."""
 
     def __init__(self, folder: Path, *, persist: bool = False) -> None:
-        self._folder, self._socket, self._persist = folder, folder / "v.sock", persist
-        self.url = f"unix://{self._socket}"
+        self._folder, self.socket, self._persist = folder, folder / "v.sock", persist
+        self.url = f"unix://{self.socket}"
 
     def __enter__(self) -> "PrivateValkey":
         self.start()
@@ -102,8 +102,8 @@ class PrivateValkey:
 
     def start(self) -> None:
         """Start it, for the first time or again."""
-        self._process = valkey.start(self._folder, self._socket, persist=self._persist)
-        valkey.wait_until_ready(self._process, self._socket)
+        self._process = valkey.start(self._folder, self.socket, persist=self._persist)
+        valkey.wait_until_ready(self._process, self.socket)
 
     def stop(self) -> None:
         """Let it save its data and exit; kill it if it does not."""
