@@ -20,7 +20,8 @@ _OF_EVERYBODY = re.compile(
     r"senders?|sending|submission|send ?as\w*|(from|envelope) address|mail from|return.path|"
     r"clients?|your \w+|ip|(block|black|deny)\w*|dnsbl|rbl|reputation|helo|ehlo|"
     r"authenticat\w*|unauthenticated|log ?in|not authori[sz]ed|credentials|permissions?|verified|"
-    r"spf|dkim|dmarc|r?dns|ptr|tls|encrypt\w*|spam|policy|suspended|sandbox)\b"
+    r"spf|dkim|dmarc|r?dns|ptr|tls|encrypt\w*|spam|policy|prohibit\w*|suspended|sandbox|"
+    r"later|shut\w* down|configuration)\b"
 )
 _SUBJECT = r"(user|recipient|mailbox|account|address(ee)?|person)"
 _OF_THE_RECIPIENT = re.compile(
@@ -28,8 +29,10 @@ _OF_THE_RECIPIENT = re.compile(
     rf"{_SUBJECT} (name |address )?(is )?(currently )?(not|un\w+|in\w+|disabled|rejected|refused)|"
     r"(does|do)(n'?t| not) (exist|have)|recipient\w*)\b"
 )
-# By subject and detail: a bad address of the sender, and a mailbox that is full.
+# By subject and detail: a bad address of the sender, and a mailbox that is full; by subject: the
+# system, the protocol, and what its rules forbid, often to everybody in the words for one.
 _OF_EVERYBODY_BY_STATUS = {("1", "7"), ("1", "8"), ("2", "2")}
+_OF_EVERYBODY_BY_SUBJECT = {"3", "5", "7"}
 
 
 class Verdict(Enum):
@@ -50,7 +53,8 @@ def judge(code: int, text: str, recipient: str, *, has_content: bool = False) ->
     status = _STATUS.search(text)
     kind = status.groups() if status else ("", "")
     words = _HOST.sub(" ", _ADDRESS.sub(" ", apart_from(recipient, text))).lower()
-    is_everybodys = kind in _OF_EVERYBODY_BY_STATUS or _OF_EVERYBODY.search(words) is not None
+    is_by_status = kind in _OF_EVERYBODY_BY_STATUS or kind[0] in _OF_EVERYBODY_BY_SUBJECT
+    is_everybodys = is_by_status or _OF_EVERYBODY.search(words) is not None
     if kind[0] == "1" and (kind[1] not in {"0", "7", "8"} or not is_everybodys):
         return Verdict.ENDS
     if is_everybodys:

@@ -136,6 +136,14 @@ class Provider(Base):
             return True
         return isinstance(domains, list) and address.rpartition("@")[2].lower() in domains
 
+    def is_trusted_with(self, address: str) -> bool:
+        """Return whether an address that this provider calls verified counts as proven.
+
+        A provider that neither joins nor makes accounts by addresses may say of them what it likes.
+        """
+        is_trusted = self.auto_link_verified_email_enabled or self.auto_provision_enabled
+        return is_trusted and self.allows(address)
+
 
 class Identity(Base):
     """A link between an external identity and the account it signs in to.

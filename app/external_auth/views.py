@@ -318,7 +318,7 @@ def _redirect_to_outcome(
 def _to_frontend(rt: Runtime, result: SignInResult | MailLinkFailure | Question) -> Response:
     """Redirect to where a sign-in leads, and set the session cookies if there is a session."""
     if isinstance(result, Question):
-        return question(JOIN, asked=result, path=f"?{urlencode(request.args)}")
+        return question(JOIN, asked=result, path=f"?{urlencode({'token': request.args['token']})}")
     if isinstance(result, MailLinkFailure):
         note_failure(result.value)
         return to_page(rt, LOGIN_PAGE, {"external_auth": result.value})

@@ -5,8 +5,10 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from app.audit.models import Action
+from app.contact_verification import queries as contact_queries
 from app.contact_verification import tokens
 from app.contact_verification.models import Purpose
+from app.contact_verification.service import is_same_browser
 from app.core.client import Client
 from app.core.database import bulk
 from app.core.runtime import Runtime
@@ -95,7 +97,10 @@ def resend_activation(rt: Runtime, *, identifier: str, client: Client, browser: 
         account = users_queries.lock_and_find(session, account.id)
         if account is None or not _is_pending_activation(account) or account.email != address:
             return
-        if tokens.send(rt, session, account, purpose, address, browser):
+        # Who asks for it again need not be who chose the password, unless in the same browser.
+        last = contact_queries.find_last(session, account.id, purpose)
+        is_same = last is not None and is_same_browser(browser, last.browser_digest)
+        if tokens.send(rt, session, account, purpose, address, browser if is_same else None):
             users.record(rt, session, Action.USER_RESEND_REGISTRATION, account, client)
 
 

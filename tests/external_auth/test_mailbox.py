@@ -278,13 +278,12 @@ def test_the_whole_way_from_the_provider(rt, api, admin, fake, corp, mailbox):
     assert api.me().ok()["email"] == "work@example.com"
 
 
-def test_an_identity_that_was_linked_meanwhile_signs_in_to_its_account(
+def test_an_identity_that_was_linked_to_the_account_meanwhile_signs_in(
     rt, api, provider, flow, token, owner
 ):
-    other = make_user(rt)
-    link(rt, other, provider, subject="new", email_snapshot="kept@example.com")
+    link(rt, owner, provider, subject="new", email_snapshot="kept@example.com")
     signs_in(follow(api, token), "/files")
-    assert api.me().ok()["id"] == other.id
+    assert api.me().ok()["id"] == owner.id
     [row] = links(rt)
     assert row.email_snapshot == "kept@example.com"
 

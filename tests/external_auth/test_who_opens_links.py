@@ -7,8 +7,10 @@ import re
 from html import unescape
 
 import pytest
+import sqlalchemy as sa
 
 from app.contact_verification.service import is_same_browser
+from app.external_auth.models import Provider
 from app.users.models import User
 from tests.support.api import BASE
 from tests.support.challenge import give_totp
@@ -116,16 +118,23 @@ def test_a_registration_is_proven_by_the_browser_that_asked(
     assert column_of(rt, user, "proven_at") == (clock.now() if is_proven else None)
 
 
-def test_who_has_the_mail_sent_again_is_who_asks(rt, api, mailbox, clock):
+@pytest.mark.parametrize(
+    ("again", "opener", "is_proven"),
+    [("same", "same", True), ("other", "same", False), ("other", "other", False)],
+)
+def test_who_has_the_mail_sent_again_need_not_have_chosen_the_password(
+    rt, api, mailbox, clock, again, opener, is_proven
+):
+    """An owner who has a stranger's registration mailed again has not chosen its password."""
     configure(rt, auth_register_activation_enabled="true")
+    browsers = {"same": api, "other": api.stranger()}
     register(api)
     mailbox.read()
     clock.advance(minutes=1)
-    stranger = api.stranger()
-    stranger.post("/auth/register/resend", {"identifier": "jane"}).ok()
-    api.get(f"{ACTIVATE}?token={mailbox.token(mailbox.only())}")
+    browsers[again].post("/auth/register/resend", {"identifier": "jane"}).ok()
+    browsers[opener].get(f"{ACTIVATE}?token={mailbox.token(mailbox.only())}")
     api.login("jane", PASSWORD).ok()
-    assert column_of(rt, who_is(api), "proven_at") is None
+    assert (column_of(rt, who_is(api), "proven_at") is not None) is is_proven
 
 
 @pytest.mark.parametrize(("opener", "is_proven"), [("same", True), ("other", False)])
@@ -198,6 +207,25 @@ def test_the_button_makes_an_account_that_is_proven(rt, api, asked, clock):
     phone = api.stranger()
     assert phone.post(f"{OPEN}?token={token}").status == 303
     assert column_of(rt, who_is(phone), "proven_at") == clock.now()
+
+
+@pytest.mark.parametrize("added", ["&answer=yes", "&answer=no", "&x=1"])
+def test_what_is_added_to_a_link_answers_for_nobody(api, owner, asked, added):
+    token, _ = asked()
+    page = api.stranger().get(f"{OPEN}?token={token}{added}").text
+    actions = {f"?token={token}&answer=yes", f"?token={token}&answer=no"}
+    assert set(map(unescape, re.findall('action="([^"]+)"', page))) == actions
+
+
+def test_an_identity_that_was_linked_meanwhile_signs_nobody_else_in(rt, api, owner, asked):
+    """Its page named the account of the address."""
+    token, _ = asked()
+    with rt.reading() as session:
+        provider = session.scalars(sa.select(Provider)).one()
+    link(rt, make_user(rt), provider, subject="new")
+    answer = api.stranger().post(f"{OPEN}?token={token}")
+    assert answer.headers["Location"].endswith("email_verification_invalid")
+    assert answer.set_cookies == {}
 
 
 def test_no_ends_link_and_flow(rt, api, owner, asked):
@@ -301,14 +329,30 @@ def test_a_reset_removes_what_a_stranger_planted(rt, api, mailbox, clock):
     assert column_of(rt, planted, "proven_at") == clock.now()
 
 
-@pytest.mark.parametrize("vouches", [True, False])
-def test_a_provider_that_vouches_for_the_address_proves_it(rt, api, fake, corp, owner, vouches):
+@pytest.mark.parametrize(
+    ("vouches", "trusted", "proves"),
+    [
+        (True, {"auto_link_verified_email_enabled": True}, True),
+        (True, {"auto_provision_enabled": True}, True),
+        (False, {"auto_link_verified_email_enabled": True}, False),
+        (True, {}, False),
+        (
+            True,
+            {"auto_link_verified_email_enabled": True, "allowed_domains": ["other.example"]},
+            False,
+        ),
+    ],
+    ids=str,
+)
+def test_a_provider_that_is_trusted_with_the_address_proves_it(
+    rt, api, fake, corp, owner, vouches, trusted, proves
+):
     change_user(rt, owner, proven_at=None, email_verified_at=None)
     link(rt, owner, corp, subject="jane-1")
     fake.claims |= {"sub": "jane-1", "email": JANE, "email_verified": vouches}
-    change_provider(rt, corp, require_email_verified=False)
+    change_provider(rt, corp, require_email_verified=False, **trusted)
     signs_in(sign_in(api, fake))
-    assert (column_of(rt, owner, "proven_at") is not None) is vouches
+    assert (column_of(rt, owner, "proven_at") is not None) is proves
 
 
 # --- who waits for activation -------------------------------------------------------------------

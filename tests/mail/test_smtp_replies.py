@@ -61,7 +61,6 @@ RECIPIENTS = [
     "553 mailbox name not allowed",
     "554 delivery error: dd This user doesn't have a yahoo.com account (ada@yahoo.com) [0]",
     "556 5.1.10 Recipient address has null MX",
-    "554 5.7.1 <ada@example.com>: Recipient address rejected: not here",
 ]
 SERVERS = [
     "554 5.7.1 <ada@example.com>: Relay access denied",
@@ -90,7 +89,11 @@ SERVERS = [
     "550 5.7.26 This mail has been blocked because the sender is unauthenticated. SPF did not pass",
     "550 5.7.708 Service unavailable. Access denied, traffic not accepted from this IP",
     "550 Your account is suspended",
-    "550 Administrative prohibition by policy",
+    "554 5.7.1 <ada@example.com>: Recipient address rejected: Access denied",
+    "550 Administrative prohibition",
+    "550 System shutting down",
+    "550 5.5.0 Server configuration problem: no such user lookup table",
+    "550 Recipient verification failed, try later",
     "550 5.7.1 Invalid credentials for relay [192.0.2.7]. The IP address is not registered",
     "554 5.3.2 system not accepting network messages",
     "552 5.3.4 Message size exceeds fixed limit",

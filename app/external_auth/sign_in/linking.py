@@ -122,11 +122,12 @@ def lock_identity(
     return provider
 
 
-def sign_in_linked(rt: Runtime, session: Session, profile: ExternalProfile) -> Account | None:
+def sign_in_linked(rt: Runtime, session: Session, arrival: Arrival) -> Account | None:
     """Return the account an identity is linked to, and record the sign-in; None if not linked.
 
     Raises: AccountDisabled.
     """
+    provider, profile = arrival.provider, arrival.profile
     identity = queries.find_identity(session, profile.namespace, profile.subject)
     account = users_queries.lock_and_find(session, identity.user_id) if identity else None
     if identity is None or account is None:
@@ -143,7 +144,8 @@ def sign_in_linked(rt: Runtime, session: Session, profile: ExternalProfile) -> A
     # It may have been unlinked while this waited for the lock on the account's row.
     if not queries.touch_identity(session, identity, now, **known):
         return None
-    if profile.email_verified and address == account.email and account.proven_at is None:
+    is_vouched_for = profile.email_verified and address == account.email
+    if is_vouched_for and provider.is_trusted_with(account.email) and account.proven_at is None:
         verified_at = account.email_verified_at or now
         proven = {"email_verified_at": verified_at, "proven_at": now}
         users_queries.set_columns(session, account.id, now, **proven)
@@ -278,7 +280,7 @@ def resolve(
     SystemNotInitialized, EmailExists, UsernamesTaken, IdentifierExists.
     """
     provider, profile = arrival.provider, arrival.profile
-    if account := sign_in_linked(rt, session, profile):
+    if account := sign_in_linked(rt, session, arrival):
         return ResolvedSignIn(account, arrival)
     address = permitted_address(provider, profile)
     if address is None:

@@ -356,7 +356,9 @@ def _resolve(
     address, profile = waiting.target_email or "", arrival.profile
     if not arrival.provider.allows(address):
         raise PolicyDenied
-    if account := linking.sign_in_linked(rt, session, profile):
+    if account := linking.sign_in_linked(rt, session, arrival):
+        if account.email != address:  # linked meanwhile, to an account that nobody was asked about
+            raise ContactVerificationInvalid
         return ResolvedSignIn(account, arrival)
     owner = linking.lock_account_by_email(session, address)
     if owner is not None:
