@@ -92,20 +92,25 @@ class Verdict:
 
 
 class Cost(NamedTuple):
-    """What work takes, in seconds: of this thread, and until it is done, with what others do."""
+    """What work takes, in seconds.
+
+    `cpu` is computed by this thread, `process` by all threads, those of Argon2's lanes among them;
+    `wall` passes until it is done, with what others do meanwhile.
+    """
 
     cpu: float
     wall: float
+    process: float
 
     @classmethod
     def now(cls) -> "Cost":
         """Return what the clocks say."""
-        return cls(time.thread_time(), time.perf_counter())
+        return cls(time.thread_time(), time.perf_counter(), time.process_time())
 
     def since(self) -> "Cost":
         """Return what was spent since `now`."""
-        cpu, wall = Cost.now()
-        return Cost(cpu - self.cpu, wall - self.wall)
+        now = Cost.now()
+        return Cost(now.cpu - self.cpu, now.wall - self.wall, now.process - self.process)
 
 
 class Passwords:
@@ -138,8 +143,11 @@ class Passwords:
         return foreign_hashes.sample_of(self._context.hash("any"))
 
     def seconds(self, sample: str) -> float:
-        """Return how long one check of a hash like this sample takes on this machine."""
-        return self._pool.run(self._cost, sample).wall
+        """Return how long this machine computes for one check of a hash like this sample.
+
+        However busy it is; for commands, whose process computes nothing else at the same time.
+        """
+        return self._pool.run(self._cost, sample).process
 
     def check(
         self, password: str, stored_hash: str | None, samples: Collection[str] = ()
@@ -167,7 +175,7 @@ class Passwords:
         costs = [self._cost(sample) for sample in kinds]
         # Dearer ones were imported before that was refused: nobody else waits as long.
         most = foreign_hashes.MAX_SECONDS
-        cpu, wall = (times * min(max(one), most) for one in zip(*costs, strict=True))
+        cpu, wall, _ = (times * min(max(one), most) for one in zip(*costs, strict=True))
         while began.since().cpu < cpu or began.since().wall < wall:
             pbkdf2_hmac("sha256", b"", b"", FILLING_ROUNDS)
         return verdict

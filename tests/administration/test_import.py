@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import itertools
 import json
 
 import bcrypt
@@ -266,7 +267,23 @@ def test_a_sample_is_of_the_same_kind_and_nobodys(rt, kind):
     assert head_of(one) == head_of(sample)
     assert one[len(head_of(one)) + 4 : -4] not in sample
     assert not rt.passwords.check(PASSWORD, sample).matches
-    assert rt.passwords.seconds(sample) < 1
+
+
+@pytest.mark.parametrize(("seconds", "codes"), [(0.9, []), (1.1, ["bad_request"])])
+def test_what_a_hash_costs_does_not_depend_on_how_busy_the_machine_is(
+    rt, line, admin, file, monkeypatch, seconds, codes
+):
+    """All threads count, as lanes are threads of their own, but not the time that passes."""
+    asked = itertools.count()
+
+    def now(cls):
+        number = next(asked)
+        return cls(cpu=0, wall=60 * number, process=seconds * number)
+
+    monkeypatch.setattr(rt.passwords, "_costs", {})
+    monkeypatch.setattr(passwords_module.Cost, "now", classmethod(now))
+    report = line("users", "import", file({**ANNS, "hash": HASHES["Argon2i"]()}), "--json")
+    assert [one["code"] for one in json.loads(report.stdout)["refused"]] == codes
 
 
 @pytest.fixture
@@ -289,7 +306,7 @@ def spent(rt, monkeypatch):
     monkeypatch.setattr(rt.passwords._context, "verify", verify)
     monkeypatch.setattr(rt.passwords._context, "dummy_verify", lambda: spend(20))
     monkeypatch.setattr(passwords_module, "pbkdf2_hmac", lambda *_: spend(1))
-    monkeypatch.setattr(cost, "now", classmethod(lambda cls: cls(total[0], total[0])))
+    monkeypatch.setattr(cost, "now", classmethod(lambda cls: cls(total[0], total[0], 0)))
     return lambda: total[0]
 
 
