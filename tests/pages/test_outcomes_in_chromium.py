@@ -61,6 +61,14 @@ def test_an_outcome_is_said_above_the_form_and_nothing_else_of_the_address(
     is_signed_in(page, site.ada)
 
 
+def test_who_was_led_here_can_sign_in_before_it_is_said_why(page: Page, site: Site) -> None:
+    page.route("**/signin/outcomes.js", lambda _: None)
+    page.goto("/login?reset=1")
+    is_ready(page)
+    sign_in(page, site.ada)
+    is_signed_in(page, site.ada)
+
+
 def test_a_link_that_was_used_can_be_replaced(page: Page, site: Site) -> None:
     site.configure(auth_register_activation_enabled="true")
     site.add("bob", activated=False, verified=False)

@@ -17,14 +17,14 @@ const root = document.documentElement;
 export async function start(run) {
   // A page that comes back with the back button may show what is not so any more.
   window.addEventListener("pageshow", ({ persisted }) => persisted && window.location.reload());
+  rememberLanguage();
+  offerThemes();
   try {
     await loadTexts();
   } catch {
     return settle(false);
   }
   settle(true);
-  rememberLanguage();
-  offerThemes();
   for (const button of document.querySelectorAll("[data-reveals]")) {
     const name = String(/** @type {HTMLElement} */ (button).dataset.reveals);
     reveal(/** @type {HTMLElement} */ (button), input(name));
@@ -103,15 +103,18 @@ function carryOn(link) {
 
 function rememberLanguage() {
   const picker = /** @type {HTMLSelectElement | null} */ (document.getElementById("language"));
-  const url = new URL(window.location.href);
-  if (url.searchParams.get("lang") === language) remember("service_language", language);
-  picker?.addEventListener("change", () => {
+  if (new URLSearchParams(window.location.search).get("lang") === language) remember("service_language", language);
+  if (!picker) return;
+  const choose = () => {
+    const url = new URL(window.location.href);
     if (remember("service_language", picker.value)) url.searchParams.delete("lang");
     else url.searchParams.set("lang", picker.value);
     // Unlike an address, a load keeps what the state has: the token of a mailed link.
     window.history.replaceState(window.history.state, "", url);
     window.location.reload();
-  });
+  };
+  picker.addEventListener("change", choose);
+  if (!picker.selectedOptions[0]?.defaultSelected) choose(); // chosen before this was there
 }
 
 function offerThemes() {

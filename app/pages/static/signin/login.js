@@ -186,13 +186,16 @@ start(async () => {
     const offered = /** @type {any} */ ((methods || "totp,recovery_code").split(","));
     return showSecondFactor({ flow_token: flow, expires_in: Number(expires_in) || 300, methods: offered });
   }
+  const isUnknown = address.get("external_auth") === "email_required" && flow;
+  if (!isUnknown) {
+    passwordForm(); // first of all: it can be seen, and sent
+    passkeyButton();
+  }
   if (window.location.search) (await onDemand(() => import("./outcomes.js"))).showOutcome(address);
-  if (address.get("external_auth") === "email_required" && flow) {
+  if (isUnknown) {
     const { unknownIdentity } = await onDemand(() => import("./external.js"));
     return unknownIdentity(flow, goOn);
   }
-  passwordForm();
-  passkeyButton();
   const me = await untilAnswered(whoIsSignedIn);
   if (me) return (await onDemand(() => import("./signed_in.js"))).showSignedIn(me);
   offerAutofill();
