@@ -2,6 +2,7 @@
 // What browsers and password managers are told of passkeys (WebAuthn Level 3, section 5.1.10).
 
 import { call, Refusal } from "./api.js";
+import { isPossible } from "./webauthn.js";
 
 /** @typedef {import("../../types").Data<"get", "/auth/passkeys/signal">} Told */
 
@@ -24,7 +25,8 @@ export async function forgetUnknown(error, rpId, credentialId) {
  * Whose passkeys they are, as browsers know them; null if nobody can say.
  * @returns {Promise<Told | null>}
  */
-export function readPasskeys() {
+export async function readPasskeys() {
+  if (!document.documentElement.dataset.origin || !isPossible()) return null; // they belong to no address, or not to this
   return call("get", "/auth/passkeys/signal").catch(() => null);
 }
 
