@@ -15,17 +15,23 @@ class MovingAddress:
     def __init__(self, target: Path | None) -> None:
         self._target = target
         self._open: set[socket.socket] = set()
+        self._connections: list[threading.Thread] = []
         self._lock = threading.Lock()
 
     def __enter__(self) -> "MovingAddress":
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._server.getsockname()[1]
-        threading.Thread(target=self._serve, daemon=True).start()
+        self._serving = threading.Thread(target=self._serve, daemon=True)
+        self._serving.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._server.shutdown(socket.SHUT_RDWR)  # which wakes whoever accepts; closing does not
+        self._serving.join()
         self._server.close()
         self.move(None)
+        for connection in self._connections:
+            connection.join()
 
     def move(self, target: Path | None, *, cuts: bool = True) -> None:
         """Lead new connections to another server; without `cuts`, open ones are kept."""
@@ -37,10 +43,12 @@ class MovingAddress:
                 end.shutdown(socket.SHUT_RDWR)
 
     def _serve(self) -> None:
-        with suppress(OSError):  # closed
+        with suppress(OSError):  # shut down
             while True:
                 client, _ = self._server.accept()
-                threading.Thread(target=self._join, args=(client,), daemon=True).start()
+                connection = threading.Thread(target=self._join, args=(client,), daemon=True)
+                self._connections.append(connection)
+                connection.start()
 
     def _join(self, client: socket.socket) -> None:
         with client, socket.socket(socket.AF_UNIX) as server, suppress(OSError):
