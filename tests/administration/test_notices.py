@@ -142,7 +142,7 @@ def test_what_a_clock_ahead_told_gathers_nothing(rt, heard, clock):
     ]
 
 
-def test_a_thousand_switches_are_one_mail_of_bounded_length(rt, other, clock, heard):
+def test_a_hundred_switches_are_one_mail_of_bounded_length(rt, other, clock, heard):
     for number in range(101):
         configure(rt, **{PASSKEYS: number % 2 == 1})
     assert len(rows(rt)) == 2
