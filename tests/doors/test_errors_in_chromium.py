@@ -139,9 +139,12 @@ def test_a_sentence_that_varies_is_told_in_english_behind_what_its_code_says(
     page: Page, site: Site
 ) -> None:
     page.goto("/login?lang=de")
-    spoken = """(msg) => Promise.all(["errors", "api"].map(window.module))
-      .then(([{ explained }, { Refusal }]) =>
-        explained(new Refusal({ status: 409, code: "conflict", msg, isChange: true })))"""
+    spoken = """async (msg) => {
+      const [{ explained }, { Refusal }, { loadTexts }] =
+        await Promise.all(["errors", "api", "i18n"].map(window.module));
+      await loadTexts();
+      return explained(new Refusal({ status: 409, code: "conflict", msg, isChange: true }));
+    }"""
     sentence = "The name is taken by 7 others."
     shown = page.evaluate(spoken, sentence)
     assert shown["words"] == sentence

@@ -13,7 +13,7 @@ from app.users.models import User, UserProfile
 from tests.support import factories
 from tests.support.browser import Complaints, needs_chromium
 from tests.support.images import encoded, quarters
-from tests.support.pages import Site, fill, is_drawn, open_as, send, sign_in_by_api
+from tests.support.pages import Site, fill, is_drawn, is_signed_in, open_as, send, sign_in_by_api
 
 pytestmark = needs_chromium
 
@@ -110,7 +110,7 @@ def test_a_forced_new_password_is_not_set_for_another(
     sign_in_by_api(page, site.ada)
     fill(page, current_password=site.ada.password, new_password="a password of bob's")
     send(page)
-    page.wait_for_url("**/settings/profile")
+    is_signed_in(page, site.ada)
     complaints.take_refusal(403)
     page.context.clear_cookies()
     sign_in_by_api(page, site.ada)
@@ -153,8 +153,8 @@ def test_every_change_says_whom_it_is_meant_for(page: Page, site: Site) -> None:
     assert named == [("PATCH", str(bob)), ("PATCH", str(bob))]
 
 
-def test_only_two_modules_send_changes() -> None:
-    """They say for whom; a third would have to, too."""
+def test_only_three_modules_send_requests() -> None:
+    """The one of the texts only reads; the two that send changes say for whom."""
     sending = re.compile(r"\bfetch\(|XMLHttpRequest|sendBeacon|EventSource")
     found = {
         file.relative_to(STATIC).as_posix()

@@ -12,7 +12,9 @@ from tests.support.leaks import watch
 from tests.support.pages import (
     Site,
     fill,
+    is_complete,
     is_drawn,
+    is_ready,
     is_signed_in,
     send,
     sign_in,
@@ -38,6 +40,8 @@ Object.defineProperty(Document.prototype, "cookie", { get: refuse, set: refuse }
 IGNORED_COOKIES = """
 Object.defineProperty(Document.prototype, "cookie", { get: () => "", set: () => undefined });
 """
+# Where pages lead whoever is signed in and has nothing to do there.
+LED_ON = {"/force-password-change": "/settings/profile", "/setup": "/login"}
 FULL = """
 Storage.prototype.setItem = () => { throw new DOMException("full", "QuotaExceededError"); };
 """
@@ -62,6 +66,7 @@ def test_a_forgotten_password_is_replaced_in_another_language(
     fill(page, new_password="a new password")
     send(page)
     page.wait_for_url("**/login?reset=1")
+    is_ready(page)
     fill(page, identifier=site.ada.username, password="a new password")
     send(page)
     page.wait_for_url("**/settings/profile")
@@ -71,6 +76,7 @@ def test_an_invitation_is_accepted(page: Page, site: Site) -> None:
     created = invitations.create(site.rt, COMMAND_LINE, email=BOB.email)
     watch.note(created.token)
     page.goto(f"/invite/{created.token}?lang=de")
+    expect(page.get_by_label("E-Mail-Adresse")).to_have_value(BOB.email)
     page.get_by_label("Sprache").select_option("en")
     expect(page.get_by_label("E-mail address")).to_have_value(BOB.email)
     fill(page, username="bob", password=PASSWORD)
@@ -101,6 +107,8 @@ def test_every_page_is_drawn(page: Page, site: Site) -> None:
         if "<" in one.path:
             continue
         page.goto(one.path)
+        page.wait_for_url(f"**{LED_ON.get(one.path, one.path)}")
+        is_complete(page)
         is_drawn(page)
         expect(page.locator("#problem")).to_be_hidden()
 
@@ -110,10 +118,12 @@ def test_what_needs_no_session_works_without_cookies(page: Page, site: Site, coo
     page.add_init_script(f"{{ {BLOCKED} {cookies} }}")
     site.post("/auth/password/reset/request", {"email": site.ada.email})
     page.goto(site.mailed())
+    expect(page.get_by_role("heading", name="Choose a new password")).to_be_visible()
     page.get_by_label("Language").select_option("de")
     expect(page.get_by_role("heading", name="Neues Passwort wählen")).to_be_visible()
     fill(page, new_password="a new password")
     send(page)
     page.wait_for_url("**/login?reset=1")
+    is_ready(page)
     sign_in(page, site.ada, "a new password")
     expect(page.get_by_text("Your browser did not keep the sign-in.")).to_be_visible()
