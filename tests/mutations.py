@@ -52,8 +52,8 @@ SLIPS = r"""
 -    if account.proven_at is None:
 -        raise AddressUnproven
 # registration/queries.py: An account that waits for activation is taken as abandoned at once
--    return *is_waiting, User.created_at < before, ~is_mailed, ~is_member
-+    return *is_waiting, ~is_mailed, ~is_member
+-    return *is_waiting, is_over, ~is_member
++    return *is_waiting, ~is_member
 # core/passwords.py: A refusal by an imported hash takes as long as that hash alone
 -        while began.since().cpu < cpu or began.since().wall < wall:
 +        while False:
@@ -66,7 +66,7 @@ SLIPS = r"""
 +    if not hmac.compare_digest(handle, told):
 +        raise PasskeyUnknown
 # web/guards.py: What is typed for one account is saved for the other that signed in beside it
--    if believed and believed != str(principal.user_id):
+-    if believed != str(principal.user_id):
 -        raise SessionUserMismatch
 # core/database/postgres.py: A connection to a standby is used again after it refused a write
 -            context.is_disconnect = True  # so this connection and all older ones are thrown away

@@ -31,6 +31,8 @@ MAX_PASSWORD_LENGTH = 128
 MAX_TYPED_PASSWORD_LENGTH = 4096
 # How often a sample is verified to learn its cost: the least is what it takes undisturbed.
 MEASURED_TIMES = 3
+# What passlib raises for hashes that are none, or damaged.
+UNREADABLE = (ValueError, TypeError, AssertionError)
 # A fraction of a millisecond.
 FILLING_ROUNDS = 500
 
@@ -167,11 +169,9 @@ class Passwords:
     ) -> Verdict:
         began = Cost.now()
         verdict = self._check(password, stored_hash)
-        kinds = {*samples, self.own_sample}
-        if verdict.matches or len(kinds) == 1:
+        kinds, times = {*samples, self.own_sample}, len({normalized(password), password})
+        if verdict.matches or len(kinds) == times == 1:
             return verdict
-        is_any_foreign = not all(map(self._is_own, kinds))
-        times = len({normalized(password), password}) if is_any_foreign else 1
         costs = [self._cost(sample) for sample in kinds]
         # Dearer ones were imported before that was refused: nobody else waits as long.
         most = foreign_hashes.MAX_SECONDS
@@ -185,25 +185,21 @@ class Passwords:
             spent = []
             for _ in range(MEASURED_TIMES):
                 began = Cost.now()
-                with suppress(ValueError):  # of a hash that cannot be read
+                with suppress(*UNREADABLE):
                     self._context.verify("any", sample)
                 spent.append(began.since())
             self._costs[sample] = Cost(*map(min, zip(*spent, strict=True)))
         return self._costs[sample]
-
-    def _is_own(self, hashed: str) -> bool:
-        return foreign_hashes.head_of(hashed) == foreign_hashes.head_of(self.own_sample)
 
     def _check(self, password: str, stored_hash: str | None) -> Verdict:
         if stored_hash is None:
             self._context.dummy_verify()
             return Verdict(matches=False)
         # Services whose hashes were imported may have taken a password as it was typed.
-        typed = {normalized(password), password}
-        spellings = {normalized(password)} if self._is_own(stored_hash) else typed
+        spellings = {normalized(password), password}
         try:
             matches = any(self._context.verify(one, stored_hash) for one in spellings)
-        except ValueError:
+        except UNREADABLE:
             # Not a valid hash, e.g. after a failed import: treated like no password.
             log.exception("a stored password hash cannot be read")
             self._context.dummy_verify()

@@ -8,7 +8,6 @@ from app.audit.models import Action
 from app.contact_verification import queries as contact_queries
 from app.contact_verification import tokens
 from app.contact_verification.models import Purpose
-from app.contact_verification.service import is_same_browser
 from app.core.client import Client
 from app.core.database import bulk
 from app.core.runtime import Runtime
@@ -65,10 +64,7 @@ def register(
         new.policy_group_id = group_id
         # Who mistyped an address, or took somebody else's, keeps it from nobody.
         key = identifiers.username_key(name)
-        before = now - _kept(rt)
-        for user_id in queries.remove_abandoned(
-            session, before, now, name_key=key, address=address
-        ):
+        for user_id in queries.remove_abandoned(session, _times(rt), name_key=key, address=address):
             users.announce_end(rt, session, user_id)
         account = users.create(session, new, now)
         if account.activated_at is None:
@@ -77,7 +73,7 @@ def register(
     return account
 
 
-def resend_activation(rt: Runtime, *, identifier: str, client: Client, browser: str) -> None:
+def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
     """Send the activation mail again to an account that is pending activation.
 
     Nothing reveals whether one was sent: unknown, disabled, activated and blocked accounts, and
@@ -97,28 +93,30 @@ def resend_activation(rt: Runtime, *, identifier: str, client: Client, browser: 
         account = users_queries.lock_and_find(session, account.id)
         if account is None or not _is_pending_activation(account) or account.email != address:
             return
-        # Who asks for it again need not be who chose the password, unless in the same browser.
+        # Who asks for it again need not be who chose the password: that browser still counts.
         last = contact_queries.find_last(session, account.id, purpose)
-        is_same = last is not None and is_same_browser(browser, last.browser_digest)
-        if tokens.send(rt, session, account, purpose, address, browser if is_same else None):
+        browser = last.browser_digest if last else None
+        if tokens.send(rt, session, account, purpose, address, browser):
             users.record(rt, session, Action.USER_RESEND_REGISTRATION, account, client)
 
 
 def delete_abandoned(rt: Runtime) -> int:
     """Delete the accounts that have waited for activation for too long; return how many."""
+    times = _times(rt)
 
-    def delete_some(session: Session, now: datetime, most: int) -> int:
-        gone = queries.delete_abandoned(session, now - kept, now, most)
+    def delete_some(session: Session, _: datetime, most: int) -> int:
+        gone = queries.delete_abandoned(session, times, most)
         for user_id in gone:
             users.announce_end(rt, session, user_id)
         return len(gone)
 
-    kept = _kept(rt)
-    return bulk.delete_in_batches(rt, delete_some, rt.clock.now())
+    return bulk.delete_in_batches(rt, delete_some, times.due)
 
 
-def _kept(rt: Runtime) -> timedelta:
-    return timedelta(days=rt.settings.get(keys.UNACTIVATED_KEEP_DAYS))
+def _times(rt: Runtime) -> queries.Times:
+    now, kept = rt.clock.now(), timedelta(days=rt.settings.get(keys.UNACTIVATED_KEEP_DAYS))
+    link = timedelta(seconds=tokens.longest_life(rt))
+    return queries.Times(now, now - kept, now - kept - link)
 
 
 def is_activation_needed(rt: Runtime) -> bool:

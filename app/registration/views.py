@@ -54,6 +54,6 @@ def register(username: str, email: str, password: str) -> Account:
 def resend_activation(identifier: str) -> dict[str, str]:
     """Send the activation mail again; the answer never reveals whether it exists."""
     rt = runtime()
-    browser = cookies.remember_browser(tokens.longest_life(rt))
-    service.resend_activation(rt, identifier=identifier, client=client(), browser=browser)
+    cookies.remember_browser(tokens.longest_life(rt))  # as long as the new link lives
+    service.resend_activation(rt, identifier=identifier, client=client())
     return {"message": RESENT}

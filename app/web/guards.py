@@ -253,10 +253,10 @@ def _principal(*, during_password_change: bool = False) -> Principal:
 def _require_believed_user(principal: Principal) -> None:
     """Refuse a change that a page means for another account than the cookies are for.
 
-    Without the header, or with a blank one, nothing is compared. Raises: SessionUserMismatch.
+    Without the header, nothing is compared. Raises: SessionUserMismatch.
     """
-    believed = request.headers.get(USER_HEADER, "").strip()
-    if believed and believed != str(principal.user_id):
+    believed = request.headers.get(USER_HEADER, str(principal.user_id)).strip()
+    if believed != str(principal.user_id):
         raise SessionUserMismatch
 
 

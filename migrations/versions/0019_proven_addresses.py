@@ -33,7 +33,7 @@ def upgrade() -> None:
     hashes = op.get_bind().execute(
         sa.text("SELECT password_hash FROM users WHERE password_hash IS NOT NULL")
     )
-    if samples := {sample_of(hashed) for hashed in hashes.scalars()}:
+    if samples := {sample_of(hashed) for hashed in hashes.scalars() if "$" in hashed}:
         op.bulk_insert(kinds, [{"sample": sample} for sample in samples])
 
 

@@ -98,13 +98,15 @@ def test_what_a_session_is_limited_to_is_told_only_to_who_means_its_account(rt, 
         api.patch("/auth/profile", {}, headers=headers).fails(403, f"auth.{code}")
 
 
-@pytest.mark.parametrize("spelling", ["{}", " {} ", "", "  ", None])
+@pytest.mark.parametrize("spelling", ["{}", " {} ", None])
 def test_whoever_means_its_own_account_or_says_nothing_is_let_in(signed_in, user, spelling):
     headers = {"X-Session-User": spelling and spelling.format(user.id)}
     signed_in.patch("/auth/profile", {"display_name": "Ada"}, headers=headers).ok()
 
 
-@pytest.mark.parametrize("spelling", ["0{}", "{}.0", "+{}", "{}, {}", "null", "undefined"])
+@pytest.mark.parametrize(
+    "spelling", ["", "  ", "0{}", "{}.0", "+{}", "{}, {}", "null", "undefined"]
+)
 def test_what_is_not_the_id_as_it_is_told_means_another_account(signed_in, user, spelling):
     headers = {"X-Session-User": spelling.format(user.id, user.id)}
     answer = signed_in.patch("/auth/profile", {"display_name": "Ada"}, headers=headers)

@@ -34,6 +34,7 @@ def scan(chromium: Browser, site: Site, path: str) -> None:
             page.goto(path)
             # The modules have begun, if there are any.
             expect(page.locator("#incomplete:not([hidden])")).to_have_count(0)
+            page.wait_for_load_state("networkidle")  # and have asked what they ask
         assert page.context.cookies(f"{site.origin}/api/v1/auth") == []
 
 

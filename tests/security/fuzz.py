@@ -53,6 +53,7 @@ MALFORMED = ("invalid JSON request body", "invalid query")
 # Below these, a word is an address of its own and might be an id or a key: `/admin/users/bulk`.
 SHARED_PATHS = (
     "/api/v1/admin/users/",
+    "/api/v1/auth/passkeys/",
     "/api/v1/admin/config/",
     "/api/v1/admin/external-auth/providers/",
 )

@@ -17,7 +17,7 @@ const root = document.documentElement;
 export async function start(run) {
   // A page that comes back with the back button may show what is not so any more.
   window.addEventListener("pageshow", ({ persisted }) => persisted && window.location.reload());
-  rememberLanguage();
+  if (rememberLanguage()) return;
   offerThemes();
   try {
     await loadTexts();
@@ -80,7 +80,8 @@ export function setTitle(text) {
  */
 export function note(kind, ...content) {
   const mark = icon(kind === "good" ? "done" : "problem");
-  byId("notes").append(el("div", { class: `note ${kind}`, role: "status" }, mark, el("p", {}, ...content)));
+  // Another step may have taken the place of what it belongs to.
+  document.getElementById("notes")?.append(el("div", { class: `note ${kind}`, role: "status" }, mark, el("p", {}, ...content)));
 }
 
 /** Says something to screen readers, which hear nothing below a dialog, and no text twice. */
@@ -101,10 +102,11 @@ function carryOn(link) {
   link.href = withReturnPath(String(link.getAttribute("href")));
 }
 
+/** Returns whether the page is being loaded again, in the language that was chosen meanwhile. */
 function rememberLanguage() {
   const picker = /** @type {HTMLSelectElement | null} */ (document.getElementById("language"));
   if (new URLSearchParams(window.location.search).get("lang") === language) remember("service_language", language);
-  if (!picker) return;
+  if (!picker) return false;
   const choose = () => {
     const url = new URL(window.location.href);
     if (remember("service_language", picker.value)) url.searchParams.delete("lang");
@@ -114,7 +116,9 @@ function rememberLanguage() {
     window.location.reload();
   };
   picker.addEventListener("change", choose);
-  if (!picker.selectedOptions[0]?.defaultSelected) choose(); // chosen before this was there
+  const isEarly = !picker.selectedOptions[0]?.defaultSelected; // chosen before this was there
+  if (isEarly) choose();
+  return isEarly;
 }
 
 function offerThemes() {

@@ -3,7 +3,7 @@
 
 import { call, Refusal } from "../base/api.js";
 import { csrfToken, keep } from "../base/kept.js";
-import { byId, el, replace } from "../base/dom.js";
+import { el, replace } from "../base/dom.js";
 import { act, handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { leaveFor, note, start } from "../base/page.js";
@@ -160,10 +160,11 @@ function offerAutofill() {
 
 async function offerProviders() {
   const providers = await call("get", "/auth/external-auth/providers");
-  if (!providers.length) return 0;
+  const host = document.getElementById("providers"); // not there any more in the next step
+  if (!host || !providers.length) return providers.length;
   showOr(true);
   const { providerButtons } = await onDemand(() => import("./external.js"));
-  replace(byId("providers"), providerButtons(providers));
+  replace(host, providerButtons(providers));
   return providers.length;
 }
 
