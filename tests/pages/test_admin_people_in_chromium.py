@@ -120,6 +120,21 @@ def test_one_account_is_changed_control_by_control(page: Page, site: Site) -> No
         page.keyboard.press("Space")
         expect(switch).to_be_checked(checked=not was_on)
         expect(switch).to_be_focused()
+    # A key that is down on one switch while another has just been saved still counts.
+    held: list[Route] = []
+    page.route(f"**/admin/users/{bob.id}", lambda route: held.append(route), times=1)
+    with page.expect_request(f"**/admin/users/{bob.id}"):
+        page.locator("#enabled").click()
+    was_on = page.locator("#must_change_password").is_checked()
+    page.locator("#must_change_password").focus()
+    page.keyboard.down("Space")
+    with page.expect_request(lambda request: "/audit-logs" in request.url):
+        held[0].continue_()
+    page.keyboard.up("Space")
+    expect(page.locator("#must_change_password")).to_be_checked(checked=not was_on)
+    for switch in ("#enabled", "#must_change_password"):
+        page.locator(switch).click()
+    eventually(lambda: len(factories.audit_rows(site.rt, changes)) == 8, "all changes")
     # What is typed while a switch is saved stays.
     access = section(page, "Access")
 
@@ -260,11 +275,25 @@ def test_a_team_lives_and_ends(page: Page, site: Site, complaints: Complaints) -
     expect(members.locator("tbody tr")).to_have_count(2)
     members.get_by_label("Role of bob").select_option("admin")
     expect(toast(page)).to_contain_text("Saved.")
-    members.get_by_label("Role of ada").select_option("member")
+    # The refusal loads the team again; what is selected meanwhile is typed over.
+    limit = section(page, "Settings").get_by_label("Storage limit")
+
+    selected: list[bool] = []
+
+    def select_meanwhile(route: Route) -> None:
+        limit.select_text()
+        selected.append(True)
+        route.continue_()
+
+    page.route(re.compile(r"/admin/teams/\d+$"), select_meanwhile, times=1)
+    with page.expect_response(lambda one: bool(selected) and one.url.endswith("/members")):
+        members.get_by_label("Role of ada").select_option("member")
     expect(page.get_by_role("alert").first).to_contain_text("last owner")
     complaints.take_refusal(409)
     expect(members.get_by_label("Role of ada")).to_have_value("owner")
-    fill(page, description="Draws", storage_quota="3")
+    page.keyboard.insert_text("3")
+    expect(limit).to_have_value("3")
+    fill(page, description="Draws")
     section(page, "Settings").get_by_role("button", name="Save").click()
     expect(page.locator("#lead")).to_have_text("Draws")
     page.get_by_role("button", name="Archive team").click()

@@ -27,6 +27,8 @@ import { membersPanel } from "./team_members.js";
 const path = { id: idOfAddress() };
 /** What is filled in, also while the team is archived. @type {HTMLFormElement | null} */
 let form = null;
+/** The state of the team that the form was drawn from. */
+let drawnFrom = "";
 
 open(async () => {
   try {
@@ -64,6 +66,9 @@ function show(team, groups) {
  * @param {[string, string][]} groups
  */
 function settingsPanel(team, groups) {
+  const before = form?.closest("section");
+  if (before && drawnFrom === team.updated_at) return before; // the caret stays where somebody types
+  drawnFrom = team.updated_at;
   const quota = quotaField(team.storage_quota);
   const drawn = el(
     "form",

@@ -42,10 +42,11 @@ open(async (me) => {
   let readSecurity;
   const changed = (/** @type {User} */ now) => {
     showHead(hosts.head, now, isOwn, changed);
-    showAccess(hosts.access, now, groups, isOwn, changed);
+    showChanged(now);
     reload();
     readSecurity?.().catch(showProblem); // sessions end with the account's access
   };
+  const showChanged = showAccess(hosts.access, user, groups, isOwn, changed);
   changed(user);
   replace(byId("content"), hosts.head, hosts.access, hosts.security, hosts.events, isOwn ? null : deletionPanel(user));
   if (isOwn) showOwn(hosts.security);

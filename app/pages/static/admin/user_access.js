@@ -13,49 +13,51 @@ import { orSignIn } from "../base/session.js";
 import { checkbox, field, select, submitLine } from "../console/fields.js";
 import { panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
-import { carryOver } from "./meanwhile.js";
 import { quotaField } from "./quota.js";
 
 /** @typedef {import("./lookups.js").User} User */
 /** @typedef {(user: User) => void} Changed */
 
-/** The account and its form as they were last seen, and the change under way: one after the other. */
-/** @type {User | undefined} */
-let newest;
-/** @type {HTMLFormElement | undefined} */
-let form;
-/** @type {Promise<unknown>} */
-let saving = Promise.resolve();
-
 /**
+ * Returns what shows the account when it has changed: the controls stay the same, since a key may be
+ * held down on one while another is saved.
  * @param {HTMLElement} host
  * @param {User} user
  * @param {[string, string][]} groups
  * @param {boolean} isOwn role, status and forced change of one's own account are not for this page
  * @param {Changed} changed
+ * @returns {Changed}
  */
 export function showAccess(host, user, groups, isOwn, changed) {
-  const isSameQuota = newest?.storage_quota === user.storage_quota;
-  newest = user;
+  let newest = user;
+  let waiting = 0; // changes that are not saved yet: one after the other
+  /** @type {Promise<unknown>} */
+  let saving = Promise.resolve();
   const save = (/** @type {Record<string, unknown>} */ change) => {
-    const next = saving.then(() => saved(newest ?? user, change, changed));
+    waiting += 1;
+    const next = saving.then(() => saved(newest, change, changed)).finally(() => (waiting -= 1));
     saving = next;
     return next;
   };
   const role = select("role", [["user", t("role.user")], ["admin", t("role.admin")]], { value: user.role });
   role.addEventListener("change", async () => {
-    const isTaken = role.value === "user";
+    const wanted = role.value; // what is being saved meanwhile sets the control to what was
+    const isTaken = wanted === "user";
     const text = isTaken ? t("user.role_take_text") : t("user.role_give_text");
     const isWanted = await confirmed({ title: t("user.role_title", { name: user.username }), text, verb: t("user.role_verb") });
-    if (!isWanted || !(await save({ role: role.value }))) role.value = user.role;
+    if (isWanted) role.value = wanted;
+    if (!isWanted || !(await save({ role: wanted }))) role.value = newest.role;
   });
   const group = select("policy_group_id", groups, { value: String(user.policy_group_id ?? "") });
   group.addEventListener("change", async () => {
-    if (!(await save({ policy_group_id: Number(group.value) }))) group.value = String(user.policy_group_id ?? "");
+    if (!(await save({ policy_group_id: Number(group.value) }))) group.value = String(newest.policy_group_id ?? "");
   });
-  const drawn = quotaForm(user, save);
-  if (form && isSameQuota) carryOver(form, drawn); // a limit may be typed while a switch is saved
-  form = drawn;
+  const isEnabled = () => newest.status === "active";
+  const enabled = toggle("enabled", t("user.enabled"), t("user.enabled_hint"), isEnabled, (isOn) => save({ status: isOn ? "active" : "disabled" }));
+  const mustChange = () => newest.must_change_password;
+  const change = toggle("must_change_password", t("user.must_change"), t("user.must_change_hint"), mustChange, (isOn) => save({ must_change_password: isOn }));
+  const address = user.email_verified ? null : toggle("email_verified", t("user.verified"), t("user.verified_hint"), () => false, () => save({ email_verified: true }));
+  const quota = el("div", {}, quotaForm(user, save));
   replace(
     host,
     panel(
@@ -66,30 +68,47 @@ export function showAccess(host, user, groups, isOwn, changed) {
         "div",
         { class: "choices-column" },
         !isOwn && field(t("users.role"), role),
-        !isOwn && toggle("enabled", t("user.enabled"), t("user.enabled_hint"), user.status === "active", (isOn) => save({ status: isOn ? "active" : "disabled" })),
-        !isOwn && toggle("must_change_password", t("user.must_change"), t("user.must_change_hint"), user.must_change_password, (isOn) => save({ must_change_password: isOn })),
-        !user.email_verified && toggle("email_verified", t("user.verified"), t("user.verified_hint"), false, () => save({ email_verified: true })),
+        !isOwn && enabled.box,
+        !isOwn && change.box,
+        address?.box,
         groups.length > 0 && field(t("users.group"), group),
-        drawn,
+        quota,
       ),
     ),
   );
+  return (now) => {
+    const isSameQuota = newest.storage_quota === now.storage_quota; // a limit may be being typed
+    newest = now;
+    if (!isSameQuota) replace(quota, quotaForm(now, save));
+    if (now.email_verified && address?.box.isConnected) {
+      const next = /** @type {HTMLElement | null | undefined} */ (address.box.nextElementSibling?.querySelector("select, input"));
+      if (address.box.contains(document.activeElement)) next?.focus();
+      address.box.remove();
+    }
+    if (waiting > 1) return; // they show what they are about to be
+    role.value = now.role;
+    group.value = String(now.policy_group_id ?? "");
+    for (const one of [enabled, change]) one.show();
+  };
 }
 
 /**
  * @param {string} name
  * @param {string} label
  * @param {string} hint
- * @param {boolean} checked
+ * @param {() => boolean} isOn
  * @param {(isOn: boolean) => Promise<boolean>} save
  */
-function toggle(name, label, hint, checked, save) {
-  const box = checkbox(name, label, { checked, isSwitch: true, hint });
+function toggle(name, label, hint, isOn, save) {
+  const box = checkbox(name, label, { checked: isOn(), isSwitch: true, hint });
   const input = /** @type {HTMLInputElement} */ (box.querySelector("input"));
+  const show = () => {
+    input.checked = isOn();
+  };
   input.addEventListener("change", async () => {
-    if (!(await save(input.checked))) input.checked = checked;
+    if (!(await save(input.checked))) show();
   });
-  return box;
+  return { box, show };
 }
 
 /**
