@@ -164,8 +164,10 @@ def known(app, rt, clock, mailbox, api, line):
     accounts.update(rt, COMMAND_LINE, user.username, storage_quota=7)
     client.post("/auth/password/reset/request", {"email": "ada-work@example.com"}).ok()
     client.post("/auth/email/change", {"new_email": "ada-next@example.com"}).ok()
-    texts = ("ada-", "Countess", "Numbers sing", "Babbage", "Analytical", "203.0.113.77")
-    return client, user, texts
+    # Whole names: a random id may contain "ada-".
+    hers = [f"ada-{end}" for end in ("lovelace", "home", "work", "next", "corp", "subject")]
+    said = ("Countess", "Numbers sing", "Babbage", "Analytical", "203.0.113.77")
+    return client, user, (*hers, *said)
 
 
 @pytest.mark.both_databases

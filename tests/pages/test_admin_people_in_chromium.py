@@ -172,10 +172,12 @@ def test_one_account_is_changed_control_by_control(page: Page, site: Site) -> No
     fill(page, email="robert@example.com")
     page.keyboard.press("Enter")
     expect(section(page, "Account")).to_contain_text("robert@example.com")
+    factories.change_user(site.rt, bob, email_verified_at=None)
     page.get_by_role("button", name="Set a password").click()
     fill(page, password="a password for bob")
     page.keyboard.press("Enter")
     expect(access.get_by_role("switch", name="Has to choose a new password")).to_be_checked()
+    expect(confirmed).not_to_be_checked()
     site.post("/auth/login", {"identifier": "bob", "password": "a password for bob"})
     access.get_by_role("switch", name="Enabled").click()
     expect(page.locator("#page-actions")).to_contain_text("disabled")
@@ -277,7 +279,6 @@ def test_a_team_lives_and_ends(page: Page, site: Site, complaints: Complaints) -
     expect(toast(page)).to_contain_text("Saved.")
     # The refusal loads the team again; what is selected meanwhile is typed over.
     limit = section(page, "Settings").get_by_label("Storage limit")
-
     selected: list[bool] = []
 
     def select_meanwhile(route: Route) -> None:

@@ -56,7 +56,9 @@ export function showAccess(host, user, groups, isOwn, changed) {
   const enabled = toggle("enabled", t("user.enabled"), t("user.enabled_hint"), isEnabled, (isOn) => save({ status: isOn ? "active" : "disabled" }));
   const mustChange = () => newest.must_change_password;
   const change = toggle("must_change_password", t("user.must_change"), t("user.must_change_hint"), mustChange, (isOn) => save({ must_change_password: isOn }));
-  const address = user.email_verified ? null : toggle("email_verified", t("user.verified"), t("user.verified_hint"), () => false, () => save({ email_verified: true }));
+  const isVerified = () => newest.email_verified;
+  const address = toggle("email_verified", t("user.verified"), t("user.verified_hint"), isVerified, () => save({ email_verified: true }));
+  address.box.hidden = isVerified();
   const quota = el("div", {}, quotaForm(user, save));
   replace(
     host,
@@ -70,7 +72,7 @@ export function showAccess(host, user, groups, isOwn, changed) {
         !isOwn && field(t("users.role"), role),
         !isOwn && enabled.box,
         !isOwn && change.box,
-        address?.box,
+        address.box,
         groups.length > 0 && field(t("users.group"), group),
         quota,
       ),
@@ -80,15 +82,15 @@ export function showAccess(host, user, groups, isOwn, changed) {
     const isSameQuota = newest.storage_quota === now.storage_quota; // a limit may be being typed
     newest = now;
     if (!isSameQuota) replace(quota, quotaForm(now, save));
-    if (now.email_verified && address?.box.isConnected) {
+    if (now.email_verified && address.box.contains(document.activeElement)) {
       const next = /** @type {HTMLElement | null | undefined} */ (address.box.nextElementSibling?.querySelector("select, input"));
-      if (address.box.contains(document.activeElement)) next?.focus();
-      address.box.remove();
+      next?.focus();
     }
+    address.box.hidden = now.email_verified;
     if (waiting > 1) return; // they show what they are about to be
     role.value = now.role;
     group.value = String(now.policy_group_id ?? "");
-    for (const one of [enabled, change]) one.show();
+    for (const one of [enabled, change, address]) one.show();
   };
 }
 
