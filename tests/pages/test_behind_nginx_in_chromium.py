@@ -14,11 +14,12 @@ from app.core.runtime import Runtime
 from app.pages.files import all_files
 from deploy.bed.proxy import Proxy, find_nginx
 from tests.support.browser import Complaints, needs_chromium
+from tests.support.challenge import give_totp
 from tests.support.images import encoded, quarters
 from tests.support.initial_state import InitialState
 from tests.support.launcher import Service
 from tests.support.leaks import watch
-from tests.support.pages import Site, fill, give_totp, is_signed_in, opened, send, sign_in
+from tests.support.pages import Site, fill, is_signed_in, opened, send, sign_in
 from tests.support.servers import NotStarted
 from tests.support.smtp import HOST
 
@@ -69,7 +70,7 @@ def test_people_sign_in_by_password_and_second_factor_and_work(
     page.goto("/login")
     protocol = "performance.getEntriesByType('navigation')[0].nextHopProtocol"
     assert page.evaluate(protocol) == "h2"
-    app, _ = give_totp(page, site.ada, site.rt)
+    app = give_totp(site.rt, site.ada).app
     sign_in(page, site.ada, "a wrong password")
     expect(page.get_by_role("alert")).to_be_visible()
     complaints.take_refusal(401)

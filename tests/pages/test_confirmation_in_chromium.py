@@ -4,11 +4,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.browser import Complaints, needs_chromium
+from tests.support.challenge import give_totp
 from tests.support.pages import (
     Site,
     answered,
     demand_confirmation,
-    give_totp,
     is_signed_in,
     make_passkey,
     open_as,
@@ -78,23 +78,22 @@ def test_whoever_cancels_makes_no_call_and_the_password_confirms(
 def test_with_a_second_factor_its_code_is_asked_for_as_well(
     page: Page, site: Site, complaints: Complaints
 ) -> None:
-    page.goto("/login")
-    app, recovery_codes = give_totp(page, site.ada, site.rt)
+    factors = give_totp(site.rt, site.ada)
     page.goto("/login")
     sign_in(page, site.ada)
-    page.get_by_label("Code from your authenticator app").fill(app.code(1))
+    page.get_by_label("Code from your authenticator app").fill(factors.app.code(1))
     page.get_by_role("button", name="Continue").click()
     is_signed_in(page, site.ada)
     ask(page, site, complaints)
     expect(page.get_by_role("button", name="Send code by e-mail")).to_have_count(0)
     page.get_by_label("Your password").fill(site.ada.password)
-    page.get_by_label("Code", exact=True).fill(app.wrong_code())
+    page.get_by_label("Code", exact=True).fill(factors.app.wrong_code())
     page.get_by_role("button", name="Confirm").click()
     expect(page.get_by_label("Code", exact=True)).to_have_accessible_description(
         "This code is not right. Codes change every 30 seconds."
     )
     complaints.take_refusal(401)
-    page.get_by_label("Code", exact=True).fill(recovery_codes[0])
+    page.get_by_label("Code", exact=True).fill(factors.recovery_codes[0])
     page.get_by_role("button", name="Confirm").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert page.evaluate("outcome") is True

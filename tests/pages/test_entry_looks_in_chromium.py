@@ -88,6 +88,7 @@ def further_steps(page: Page, site: Site) -> Iterator[str]:
     marked(page)
     yield "code"
     page.goto("/login?external_auth=email_required&flow=oev_1")
+    expect(page.get_by_role("heading", name="You are new here")).to_be_focused()
     send(page)
     marked(page)
     yield "unknown identity"

@@ -8,11 +8,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser import Complaints, needs_chromium
+from tests.support.challenge import give_totp
 from tests.support.factories import KnownUser
 from tests.support.fake_provider import FakeProvider
 from tests.support.pages import (
     Site,
-    give_totp,
     is_drawn,
     let_time_pass,
     open_as,
@@ -60,8 +60,7 @@ def test_an_identity_that_is_new_here_is_connected_by_a_password(
     # It may need a second factor, and from then on does.
     provider.claims["sub"] = "another"
     bob = site.add("bob")
-    page.goto("/login")
-    app, _ = give_totp(page, bob, site.rt)
+    app = give_totp(site.rt, bob).app
     leave(page)
     connect(page, bob)
     page.get_by_label("Code from your authenticator app").fill(app.code(1))

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 import app.pages
 from app.users.models import User
 from tests.support.browser import Complaints, needs_chromium
+from tests.support.challenge import give_totp
 from tests.support.factories import PASSWORD, KnownUser
 from tests.support.fake_provider import FakeProvider
 from tests.support.leaks import watch
@@ -21,7 +22,6 @@ from tests.support.pages import (
     add_local_provider,
     ask,
     fill,
-    give_totp,
     is_drawn,
     opened,
     send,
@@ -146,7 +146,7 @@ def test_a_life_with_the_service(
     with site.rt.reading() as connection:
         id = connection.execute(sa.select(User.id).where(User.username == "bob")).scalar_one()
     bob = KnownUser(id, "bob", "bob@example.com", PASSWORD)
-    app, _ = give_totp(page, bob, site.rt)
+    app = give_totp(site.rt, bob).app
     site.change(bob, must_change_password=True)
     fill(page, identifier="bob", password=PASSWORD)
     send(page)
@@ -203,7 +203,7 @@ def test_a_life_with_the_service(
     send(page)
     page.wait_for_url("**/settings/profile")
     expect(page.locator("#me")).to_contain_text("root")
-    ask(page, "/auth/logout")
+    leave(page)
     # An invitation is accepted.
     site.flask("invitations", "create", "eve@example.com")
     page.goto(site.mailed())

@@ -5,25 +5,25 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.authenticator import Authenticator
+from tests.support.authenticator import EnabledTotp
 from tests.support.browser import Complaints, needs_chromium
+from tests.support.challenge import give_totp
 from tests.support.launcher import eventually
 from tests.support.mailbox import text_of
-from tests.support.pages import Site, give_totp, is_signed_in, sign_in
+from tests.support.pages import Site, is_signed_in, sign_in
 from tests.support.smtp import HOST, RecordingSmtpServer
 
 pytestmark = needs_chromium
 
 
 @pytest.fixture
-def app(page: Page, site: Site) -> Authenticator:
-    """The authenticator app of `ada`, whose password is typed already."""
-    page.goto("/login")
-    found, page.recovery_codes = give_totp(page, site.ada, site.rt)  # type: ignore[attr-defined]
+def factors(page: Page, site: Site) -> EnabledTotp:
+    """The authenticator app and recovery codes of `ada`, whose password is typed already."""
+    factors = give_totp(site.rt, site.ada)
     page.goto("/login?return_path=%2Fsettings%2Fprofile")
     sign_in(page, site.ada)
     expect(page.get_by_role("heading", name="Second step")).to_be_visible()
-    return found
+    return factors
 
 
 def enter(page: Page, code: str) -> None:
@@ -32,12 +32,12 @@ def enter(page: Page, code: str) -> None:
 
 
 def test_a_code_of_the_app_signs_in_and_a_wrong_one_is_said_at_its_field(
-    page: Page, site: Site, app: Authenticator, complaints: Complaints
+    page: Page, site: Site, factors: EnabledTotp, complaints: Complaints
 ) -> None:
     field = page.get_by_label("Code from your authenticator app")
     expect(field).to_be_focused()
     expect(field).to_have_attribute("autocomplete", "one-time-code")
-    enter(page, app.wrong_code())
+    enter(page, factors.app.wrong_code())
     expect(field).to_have_accessible_description(
         "This code is not right. Codes change every 30 seconds. "
         "The six digits that your app shows now."
@@ -45,21 +45,21 @@ def test_a_code_of_the_app_signs_in_and_a_wrong_one_is_said_at_its_field(
     expect(field).to_be_focused()
     expect(field).to_have_value("")
     complaints.take_refusal(401)
-    code = app.code(1)
+    code = factors.app.code(1)
     enter(page, f" {code[:3]} {code[3:]} ")
     is_signed_in(page, site.ada)
 
 
-def test_a_recovery_code_signs_in(page: Page, site: Site, app: Authenticator) -> None:
+def test_a_recovery_code_signs_in(page: Page, site: Site, factors: EnabledTotp) -> None:
     page.get_by_role("radio", name="Recovery code").check()
     expect(page.get_by_label("Recovery code", exact=True).last).to_have_attribute(
         "autocomplete", "off"
     )
-    enter(page, page.recovery_codes[0])  # type: ignore[attr-defined]
+    enter(page, factors.recovery_codes[0])
     is_signed_in(page, site.ada)
 
 
-def test_a_code_from_a_mail_signs_in(page: Page, site: Site, app: Authenticator) -> None:
+def test_a_code_from_a_mail_signs_in(page: Page, site: Site, factors: EnabledTotp) -> None:
     with RecordingSmtpServer() as server:
         site.configure(
             mail_smtp_host=HOST,
@@ -84,11 +84,11 @@ def test_a_code_from_a_mail_signs_in(page: Page, site: Site, app: Authenticator)
 
 
 def test_after_five_wrong_codes_the_sign_in_begins_anew(
-    page: Page, app: Authenticator, complaints: Complaints
+    page: Page, factors: EnabledTotp, complaints: Complaints
 ) -> None:
     for _ in range(5):
         with page.expect_response("**/challenge/verify"):
-            enter(page, app.wrong_code())
+            enter(page, factors.app.wrong_code())
         expect(page.get_by_role("button", name="Checking")).to_have_count(0)
     expect(page.get_by_role("alert")).to_have_text("Too many wrong codes.")
     for text in [*complaints.texts]:

@@ -20,7 +20,7 @@ def give_totp(rt: Runtime, user: KnownUser, clock: Clock | None = None) -> Enabl
         factor = queries.add_totp(
             session,
             user.id,
-            name="App",
+            name="Pixel",
             secret=box.seal(secret, secret_row_name(user.id)),
             now=rt.clock.now(),
         )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -98,9 +99,12 @@ class Service:
         return self._command_line
 
     def observer(self, folder: Path) -> Runtime:
-        """Return a runtime on the service's database and Redis, with `folder` for its own files."""
+        """Return a runtime on the service's stores and keys, with `folder` for its own files."""
+        folder.mkdir()
+        shutil.copy(self.instance / "keys.json", folder)
         database_url = f"sqlite:///{self.instance / 'gatehouse.db'}"
-        config = cheap_config(folder, database_url, default_redis_url(self.instance))
+        redis_url = default_redis_url(self.instance)
+        config = cheap_config(folder, database_url, redis_url, secret_keys=())
         runtime: Runtime = create_app(config).extensions[EXTENSION]
         return runtime
 

@@ -18,7 +18,6 @@ from app.core.runtime import Runtime
 from app.sessions.models import LoginSession
 from app.users.models import User
 from tests.support import factories, npm
-from tests.support.authenticator import Authenticator
 from tests.support.browser import Complaints
 from tests.support.factories import KnownUser
 from tests.support.fake_provider import CLIENT_ID, CLIENT_SECRET, FakeProvider
@@ -241,20 +240,6 @@ def told(page: Page, path: str) -> dict[str, object]:
         "(path) => fetch(`/api/v1${path}`).then((one) => one.json()).then((one) => one.data)", path
     )
     return answer
-
-
-def give_totp(page: Page, user: KnownUser, rt: Runtime) -> tuple[Authenticator, list[str]]:
-    """Set up an authenticator app for an account; return it with the recovery codes.
-
-    The page is signed out afterwards.
-    """
-    ask(page, "/auth/login", {"identifier": user.username, "password": user.password})
-    started = ask(page, "/auth/mfa/totp/setup/start", {})
-    app = Authenticator(started["secret"], rt.clock)
-    body = {"flow_token": started["flow_token"], "code": app.code()}
-    codes = ask(page, "/auth/mfa/totp/setup/finish", body)["recovery_codes"]
-    ask(page, "/auth/logout")
-    return app, codes
 
 
 def make_passkey(page: Page) -> None:
