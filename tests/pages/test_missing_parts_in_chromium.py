@@ -7,10 +7,10 @@ from app.pages.files import all_files
 from app.pages.registry import PAGES
 from app.pages.texts import PARTS, catalogues
 from tests.support.browser import Complaints, needs_chromium
+from tests.support.challenge import give_totp
 from tests.support.pages import (
     Site,
     fill,
-    give_totp,
     is_complete,
     is_drawn,
     is_signed_in,
@@ -182,8 +182,7 @@ def test_a_form_that_was_sent_too_early_is_said_so_once(page: Page, site: Site) 
 
 def test_what_is_loaded_when_it_is_needed_is_asked_for_twice(page: Page, site: Site) -> None:
     module = f"**{all_files().url('signin/second_factor.js')}"
-    page.goto("/login")
-    give_totp(page, site.ada, site.rt)
+    give_totp(site.rt, site.ada)
     page.goto("/login")
     page.route(module, busy, times=1)
     sign_in(page, site.ada)

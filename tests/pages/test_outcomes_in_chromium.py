@@ -5,9 +5,9 @@ from urllib.parse import urlencode
 from playwright.sync_api import Page, Route, expect
 
 from tests.support.browser import Complaints, needs_chromium
+from tests.support.challenge import give_totp
 from tests.support.pages import (
     Site,
-    give_totp,
     is_drawn,
     is_ready,
     is_signed_in,
@@ -77,8 +77,7 @@ def test_who_was_led_here_can_sign_in_before_it_is_said_why(page: Page, site: Si
 
 
 def test_what_arrives_late_disturbs_no_later_step(page: Page, site: Site) -> None:
-    page.goto("/login")
-    app, _ = give_totp(page, site.ada, site.rt)
+    app = give_totp(site.rt, site.ada).app
     held: list[Route] = []
     page.route("**/signin/outcomes.js", lambda route: held.append(route))
     page.goto("/login?reset=1")
