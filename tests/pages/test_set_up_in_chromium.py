@@ -2,7 +2,7 @@
 
 import pytest
 import sqlalchemy as sa
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from app.storage_policies.models import StoragePolicyGroup
 from tests.support.browser import Complaints, needs_chromium
@@ -47,6 +47,26 @@ def test_whoever_opens_an_empty_installation_is_led_through_the_set_up(
     for path in ("/setup", "/login"):
         page.goto(path)
         page.wait_for_url("**/login")
+
+
+def test_an_answer_that_comes_late_leads_nobody_away_from_the_set_up(
+    page: Page, untouched: Site
+) -> None:
+    asked: list[Route] = []
+    page.route("**/auth/check", lambda route: asked.append(route))
+    done = {"code": "success", "msg": "", "data": {"setup_state": "ready"}, "error": None}
+
+    def sign_in(route: Route) -> None:
+        asked.pop().fulfill(json=done)
+        route.continue_()
+
+    page.route("**/auth/login", sign_in)
+    page.goto("/setup")
+    set_up(page)
+    page.wait_for_url("**/setup/storage")
+    page.unroute_all()
+    page.reload()
+    expect(page.get_by_role("heading", name="Everything is set up")).to_be_visible()
 
 
 def test_of_two_who_set_up_at_once_one_is_told_to_sign_in(

@@ -24,10 +24,12 @@ function warnOfNumericAddress() {
 start(async () => {
   warnOfNumericAddress();
   measure();
+  let isSent = false;
   handle(/** @type {HTMLFormElement} */ (byId("account-form")), {
     busy: t("setup.busy"),
     checks: CHECKS,
     async submit({ username = "", email = "", password = "" }) {
+      isSent = true;
       await call("post", "/auth/setup", { body: { username, email, password } });
       await enter(username, password, { outcome: "registered", to: STORAGE });
     },
@@ -35,6 +37,7 @@ start(async () => {
     actions: ({ code }) => (code === "validation.system_already_initialized" ? [el("a", { href: "/login" }, t("to_sign_in"))] : []),
   });
   const { setup_state } = await load(() => call("post", "/auth/check"));
+  if (isSent) return undefined; // what has changed since is told by the answer to that
   if (setup_state === "ready") return leaveFor("/login");
   if (setup_state === "needs_storage") return leaveFor(STORAGE);
   return undefined;
