@@ -41,6 +41,7 @@ from app.login import sign_in_methods
 from app.login.views import bp as login
 from app.mail import dispatcher
 from app.mail.views import bp as admin_mail
+from app.mfa import queries as mfa_queries
 from app.mfa.views import bp as mfa
 from app.operations.views import bp as operations
 from app.operations.views import docs
@@ -186,8 +187,9 @@ def _fill_hooks(rt: Runtime, hub: Hub) -> None:
         ]
     )
     hooks.external_confirmations.append(external_links.by_dated_link)
-    hooks.on_sign_in_switch.append(users_service.notify_administrators)
+    hooks.on_sign_in_switch.append(users_service.notify_administrators_of_switch)
     hooks.on_unverified_reset.extend([passkeys_queries.remove_all, external_queries.remove_links])
+    hooks.on_unproven_reset.append(mfa_queries.remove_all)
     hooks.extra_login_methods.append(external_queries.is_any_enabled)
     hooks.on_start.extend(
         [

@@ -195,12 +195,19 @@ class Service(Running):
             "GATEHOUSE_RATE_LIMITS": "off",
             **env,
         }
+        self.settings = settings
         self.redis_url = Config.from_env(settings).redis_url
         argv = [sys.executable, "-m", "app.serving.launch"]
         super().__init__(
             stack, argv, port, "/health", folder=folder, cwd=ROOT, env=settings, postgres=postgres
         )
         self.api.setup(self.ADMIN)
+
+    def flask(self, *arguments: str, stdin: str) -> None:
+        """Run a `flask` command on it."""
+        command = [sys.executable, "-m", "flask", "--app", "wsgi", *arguments]
+        env = os.environ | self.settings
+        subprocess.run(command, cwd=ROOT, env=env, input=stdin, text=True, check=True)
 
     def workers(self) -> list[int]:
         """Return the process ids of gunicorn's workers."""

@@ -82,6 +82,7 @@ def create(
             role=role,
             activated_at=now,
             email_verified_at=now,
+            proven_at=now,
             must_change_password=must_change_password,
             storage_quota=storage_quota,
             policy_group_id=group_id,
@@ -89,7 +90,7 @@ def create(
         account = users.create(session, new, now)
         users.record_by(rt, session, by, Action.ADMIN_CREATE_USER, account, {"role": role})
         if role is Role.ADMIN:
-            event = f"The new account {account.username} is an administrator."
+            event = f"The account {account.username} was created as an administrator"
             users.notify_administrators(rt, session, by, event)
     return account
 
@@ -119,7 +120,7 @@ def set_password(
         users.record_by(rt, session, by, Action.ADMIN_RESET_USER_PASSWORD, account, details)
         users.notify_owner(rt, session, account, "An administrator set a new password.")
         if account.role == Role.ADMIN:
-            event = f"Another administrator set the password of {account.username}."
+            event = f"A new password was set for the administrator {account.username}"
             users.notify_administrators(rt, session, by, event)
         return users.get(session, account.id)
 
@@ -175,8 +176,7 @@ def delete(rt: Runtime, by: Operator, who: str | int, *, confirm: str | None = N
     """Delete an account with everything it owns; return its last state.
 
     `confirm` is the username that the operator believes the account to have; None is no check.
-    Raises: UserNotFound, NotThatUser, AdministratorUndeletable, TeamCreatorUndeletable,
-    TeamOwnerUndeletable.
+    Raises: UserNotFound, NotThatUser, AdministratorUndeletable, TeamOwnerUndeletable.
     """
     with locked(rt, who, locks.SETUP) as (session, account):
         if confirm is not None and confirm.lower() != account.username.lower():
@@ -223,6 +223,7 @@ def _columns(account: Account, wanted: dict[str, Any], now: datetime) -> dict[st
     values = dict(wanted)
     if (verified := values.pop("email_verified", None)) is not None:
         values["email_verified_at"] = (account.email_verified_at or now) if verified else None
+        values["proven_at"] = (account.proven_at or now) if verified else None
         values["activated_at"] = account.activated_at or (now if verified else None)
     return {name: new for name, new in values.items() if getattr(account, name) != new}
 
@@ -300,13 +301,13 @@ def _tell_of_administrators(
     """Mail the administrators what happens to the set of them, also whoever is none any more."""
     name = account.username
     if changed.get("role") == Role.ADMIN:
-        event = f"The account {name} is now an administrator."
+        event = f"The account {name} was made an administrator"
     elif account.role == Role.ADMIN and "role" in changed:
-        event = f"The account {name} is no longer an administrator."
+        event = f"The role of an administrator was taken away from {name}"
     elif account.role == Role.ADMIN and changed.get("status") == Status.DISABLED:
-        event = f"The administrator {name} was disabled."
+        event = f"The administrator {name} was disabled"
     else:
         return
     users.notify_administrators(rt, session, by, event)
     if account.role == Role.ADMIN:
-        users.notify_owner(rt, session, account, event)
+        users.notify_administrator(rt, session, by, account, event)

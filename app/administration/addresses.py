@@ -36,6 +36,7 @@ def set_email(
         columns = {
             "email": address,
             "email_verified_at": now if is_verified else None,
+            "proven_at": now if is_verified else None,
             "activated_at": account.activated_at or (now if is_verified else None),
         }
         users_queries.set_columns(session, account.id, now, **columns)
@@ -50,7 +51,7 @@ def set_email(
         told = "An administrator changed the e-mail address of the account."
         users.notify_owner(rt, session, account, told)
         if account.role == Role.ADMIN:
-            event = f"Another administrator changed the e-mail address of {account.username}."
+            event = f"The e-mail address of the administrator {account.username} was changed"
             users.notify_administrators(rt, session, by, event)
         return users.get(session, account.id)
 

@@ -16,7 +16,7 @@ from app.audit.models import Action, EntityType
 from app.core.access import Operator
 from app.core.database.paging import Wanted
 from app.core.runtime import Runtime
-from app.core.spreadsheet import as_csv
+from app.core.spreadsheet import as_csv, head_of_csv
 from app.web.schema import timestamp
 
 MAX_ROWS = 100_000
@@ -111,7 +111,7 @@ def _pieces(rt: Runtime, ids: "array[int]", kind: Format) -> Iterator[bytes]:
     """Yield the file; an order without an index is sorted once, for the ids, not for each batch."""
     write = _as_csv if kind is Format.CSV else _as_lines
     if kind is Format.CSV:
-        yield as_csv([COLUMNS])
+        yield head_of_csv(COLUMNS)
     for start in range(0, len(ids), BATCH):
         with rt.reading() as session:
             rows = queries.read_entries(session, ids[start : start + BATCH].tolist())

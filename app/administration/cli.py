@@ -11,7 +11,7 @@ from flask.cli import ScriptInfo, with_appcontext
 from app import __version__
 from app.administration import service
 from app.administration.audit_cli import group as audit
-from app.administration.doctor import examine, listed
+from app.administration.doctor import examine
 from app.administration.import_cli import group as users
 from app.administration.machine_checks import Level
 from app.administration.overview import overview as make_overview
@@ -81,11 +81,13 @@ def doctor(strict: bool) -> Output:
     findings = examine(rt)
     bad = {Level.FAIL, Level.WARN} if strict else {Level.FAIL}
     is_well = not any(finding.level in bad for finding in findings.values())
-    checks = listed(findings)
+    checks: list[dict[str, str | None]] = [
+        {"check": name, **vars(finding)} for name, finding in findings.items()
+    ]
     lines = [
-        colored(f"{c['level']:<4}", fg=LEVEL_COLORS[c["level"]])
-        + f"  {c['check']}: {printable(c['message'])}"
-        for c in checks
+        colored(f"{finding.level:<4}", fg=LEVEL_COLORS[finding.level])
+        + f"  {name}: {printable(finding.message_with_remedy)}"
+        for name, finding in findings.items()
     ]
     return Output(
         {"ok": is_well, "checks": checks}, "\n".join(lines), exit_code=0 if is_well else 1

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 
 from app.administration import machine_checks as machine
-from app.administration import service
+from app.administration import queries, service
 from app.administration.machine_checks import Finding, Level, fail, ok, warn
 from app.core.addresses import is_loopback_name
 from app.core.config import ConfigError
@@ -24,10 +24,11 @@ from app.web.cli import FAILURES, refusal_of
 
 log = logging.getLogger(__name__)
 
+MAX_NAMES = 5
 Check = Callable[[Runtime], Finding]
 
 IF_LOST = (
-    "only if it is lost for good, set the secrets of the mail server and of providers again, and "
+    "Only if it is lost for good, set the secrets of the mail server and of providers again, and "
     "have second factors set up again (`flask users reset-mfa`). Mails that need it wait for at "
     "most three days."
 )
@@ -40,7 +41,7 @@ def values(rt: Runtime) -> Finding:
         return ok("All valid.")
     (key, problem), more = problems[0], len(problems) - 1
     others = f" ({more} more)" if more else ""
-    return fail(f"{key}: {problem}{others}. See `flask config validate`.")
+    return fail(f"{key}: {problem}{others}.", "See `flask config validate`.")
 
 
 def stored_secrets(rt: Runtime) -> Finding:
@@ -57,7 +58,7 @@ def stored_secrets(rt: Runtime) -> Finding:
         for key_id in lost
     )
     if any(use.secrets[key_id] for key_id in lost):
-        return fail(f"{told} Put the right one into {place}; {IF_LOST}")
+        return fail(f"{told} Put the right one into {place}.", IF_LOST)
     return warn(f"{told} Unless it was removed on purpose, put it back into {place}.")
 
 
@@ -71,14 +72,14 @@ def site_address(rt: Runtime) -> Finding:
     origins = rt.settings.get(site.PUBLIC_SITE_URL)
     if not origins:
         return warn(
-            "public_site_url is empty. "
-            """Run `flask config set public_site_url '["https://files.example"]'`."""
+            "public_site_url is empty.",
+            """Run `flask config set public_site_url '["https://files.example"]'`.""",
         )
     if rt.settings.get(keys.PASSKEY_LOGIN_ENABLED) and not relying_party.is_usable(rt):
         return warn(
             f"Browsers offer no passkeys at {origins[0]}. Begin public_site_url with an https "
-            "address with a host name, or run "
-            "`flask config set auth_passkey_login_enabled false`."
+            "address with a host name, or switch auth_passkey_login_enabled off.",
+            "For that, run `flask config set auth_passkey_login_enabled false`.",
         )
     return ok(f"{', '.join(origins)}.")
 
@@ -90,18 +91,36 @@ def cookies(rt: Runtime) -> Finding:
     is_secure = rt.settings.get(site.COOKIE_SECURE)
     if is_https and not is_secure:
         return warn(
-            "The site uses https, but its cookies are also sent over http. "
-            "Run `flask config set auth_cookie_secure true`."
+            "The site uses https, but its cookies are also sent over http: "
+            "auth_cookie_secure is off.",
+            "Run `flask config set auth_cookie_secure true`.",
         )
     if is_secure and origins and not is_https:
         return warn(
             "Cookies are sent over https only, but the site does not use https, so browsers drop "
-            "them. Serve the site over https, or run `flask config set auth_cookie_secure false`."
+            "them. Serve the site over https, or switch auth_cookie_secure off.",
+            "For that, run `flask config set auth_cookie_secure false`.",
         )
     return ok("Sent over https only." if is_secure else "Also sent over http.")
 
 
 def mail(rt: Runtime) -> Finding:
+    """Check that mails leave, and that every account has an address that is read as it is."""
+    finding = _mail_server(rt)
+    with rt.reading() as session:
+        names = queries.list_misread(session)
+    if not names or finding.level is not Level.OK:
+        return finding
+    accounts = pluralized(len(names), "account has", "accounts have")
+    return warn(
+        f"{accounts} an address with =? in it, which mail programs may read as another: "
+        f"{', '.join(names[:MAX_NAMES])}{', ...' if len(names) > MAX_NAMES else ''}. "
+        "Ask for another address.",
+        "Set it with `flask users set-email`.",
+    )
+
+
+def _mail_server(rt: Runtime) -> Finding:
     """Check that the SMTP server, if configured, accepts mail; warn of half a configuration."""
     host = rt.settings.get(keys.MAIL_SMTP_HOST)
     sender = rt.settings.get(keys.MAIL_FROM_ADDRESS)
@@ -117,7 +136,8 @@ def mail(rt: Runtime) -> Finding:
         if not (rt.settings.get(keys.MAIL_SECURITY) or is_loopback_name(host.lower())):
             return warn(
                 f"Mails, with their links and codes, go to {host}, port {port}, unencrypted. "
-                "Run `flask config set mail_security true`, or use a server on this machine."
+                "Switch mail_security on, or use a server on this machine.",
+                "For that, run `flask config set mail_security true`.",
             )
         return ok(f"SMTP server {host}, port {port}, sender {sender}.")
     if host or sender:
@@ -140,8 +160,8 @@ def external_sign_in(rt: Runtime) -> Finding:
     if unreadable := external_auth.unreadable_keys(rt):
         return fail(
             f"The client secret of {', '.join(unreadable)} cannot be decrypted with any key. "
-            "Is a key missing? Put it back; only if it is lost, set the secret again with "
-            "`flask external-auth update KEY --client-secret -`."
+            "Is a key missing? Put it back; only if it is lost, set the secret again.",
+            "`flask external-auth update KEY --client-secret -` does that.",
         )
     if not names:
         return ok("No provider is enabled.")
@@ -150,9 +170,10 @@ def external_sign_in(rt: Runtime) -> Finding:
         problems.append(f"{', '.join(names)} cannot be used while public_site_url is empty.")
     if rt.config.allow_loopback_http:
         problems.append("GATEHOUSE_ALLOW_LOOPBACK_HTTP is on, which is for development and tests.")
+    problems += external_auth.open_to_all(rt)
     if problems:
         return warn(" ".join(problems))
-    return ok(f"{', '.join(names)}. Try them with `flask external-auth test KEY`.")
+    return ok(f"{', '.join(names)}.", "Try them with `flask external-auth test KEY`.")
 
 
 def storage_route(rt: Runtime) -> Finding:
@@ -160,11 +181,11 @@ def storage_route(rt: Runtime) -> Finding:
     state = service.setup_state(rt)
     if state is SetupState.NEEDS_ADMIN:
         return warn(
-            "needs_admin: create the first administrator in the browser, or run "
-            "`flask users create --username NAME --email ADDRESS --role admin --generate`."
+            "needs_admin: create the first administrator in the browser.",
+            "Or run `flask users create --username NAME --email ADDRESS --role admin --generate`.",
         )
     if state is SetupState.NEEDS_STORAGE:
-        return warn("needs_storage: run `flask storage bootstrap`.")
+        return warn("needs_storage: finish the set-up.", "Run `flask storage bootstrap`.")
     return ok("ready")
 
 
@@ -205,7 +226,7 @@ def examine(rt: Runtime) -> dict[str, Finding]:
 
 
 def listed(findings: dict[str, Finding]) -> list[dict[str, str]]:
-    """Return findings as they are shown, in the order of the checks."""
+    """Return findings as browsers show them, in the order of the checks."""
     return [
         {"check": name, "level": finding.level, "message": finding.message}
         for name, finding in findings.items()
@@ -218,7 +239,8 @@ def _finding(rt: Runtime, check: Check) -> Finding:
     except ConfigError:  # the "keys" check reports the details
         return fail("This cannot be checked without the keys.")
     except FAILURES as error:
-        return fail(refusal_of(rt, error).public_message)
+        refusal = refusal_of(rt, error)
+        return fail(refusal.public_message, refusal.remedy)
     except Exception as error:
         # Such as a nonsensical answer: the other checks still tell something.
         log.debug("the check failed", exc_info=True)

@@ -13,7 +13,7 @@ from app.teams.errors import (
     TeamArchived,
     TeamArchivedTooLong,
     TeamChanged,
-    TeamCreatorUndeletable,
+    TeamMemberChanged,
     TeamMemberDisabled,
     TeamMemberExists,
     TeamMemberNotFound,
@@ -106,9 +106,9 @@ class KeysMissing(Misconfigured):
 
     message = (
         "The key file is missing, and the database has been used with its keys. Put the file back "
-        "from the backup, mount the volume it is on, or set GATEHOUSE_SECRET_KEYS as before. Only "
-        "if the keys are lost for good, run `flask prepare --new-keys` to create new ones."
+        "from the backup, mount the volume it is on, or set GATEHOUSE_SECRET_KEYS as before."
     )
+    remedy = "Only if they are lost for good, run `flask prepare --new-keys` to create new ones."
 
 
 class HashInvalid(BadRequest):
@@ -121,7 +121,8 @@ class NoAdministrator(BadRequest):
     """There are accounts but no administrator, so the installation is not ready."""
 
     code = ErrorCode.VALIDATION_SYSTEM_NOT_INITIALIZED
-    message = "There is no administrator: run `flask users set-role USER admin`."
+    message = "There is no administrator."
+    remedy = "Run `flask users set-role USER admin`."
 
 
 class ExportTooLong(InsufficientStorage):
@@ -155,7 +156,6 @@ DELETE_USER = (
     UserNotFound,
     NotThatUser,
     AdministratorUndeletable,
-    TeamCreatorUndeletable,
     TeamOwnerUndeletable,
 )
 CREATE_TEAM = (UserNotFound, TeamNameInvalid, TeamMemberDisabled, *GROUP_REFUSED)
@@ -163,4 +163,5 @@ UPDATE_TEAM = (TeamNotFound, TeamArchived, TeamChanged, TeamNameInvalid, *GROUP_
 RESTORE_TEAM = (TeamNotFound, TeamNotArchived, TeamArchivedTooLong)
 ADD_MEMBER = (UserNotFound, TeamNotFound, TeamArchived, TeamMemberDisabled, TeamMemberExists)
 CHANGE_MEMBER = (TeamNotFound, TeamArchived, TeamMemberNotFound, LastTeamOwnerKept)
+SET_MEMBER_ROLE = (*CHANGE_MEMBER, TeamMemberChanged)
 EXPORT_TEAM_AUDIT_LOG = (TeamNotFound, *EXPORT_AUDIT_LOG)

@@ -12,6 +12,7 @@ from redis.exceptions import RedisError
 
 from app.core import redis as redis_client
 from app.core.database.database import DATABASE_ERRORS, reason_of
+from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.mail import service as mail
 from app.web.schema import timestamp
@@ -69,7 +70,8 @@ def _database(rt: Runtime) -> Component:
             rt.database.schema.require_current(session)
             rt.database.require_writable(session)
     except DATABASE_ERRORS as error:
-        return Component("database", "unhealthy", reason_of(error))
+        told = error.public_message if isinstance(error, AppError) else reason_of(error)
+        return Component("database", "unhealthy", told)
     return Component("database", "healthy", "It answers and takes changes.")
 
 

@@ -18,6 +18,7 @@ from redis.exceptions import RedisError, ResponseError
 from app.avatars import files, render_process, rendering
 from app.avatars.errors import FileTypeNotAllowed, RenderFailed
 from app.core import redis as redis_client
+from app.core.clock import SKEW
 from app.core.config import Argon2Cost
 from app.core.database.database import DatabaseReadOnly
 from app.core.database.revisions import TablesOutdated, revisions
@@ -31,7 +32,6 @@ TRIED_BYTES = 4096
 ONE_PIXEL = b"GIF89a\1\0\1\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\1\0\1\0\0\2\2D\1\0;"
 OLDEST_REDIS = (6, 2)
 OLDEST_POSTGRESQL = 13
-MAX_SKEW_SECONDS = 5.0
 NOBODY_LISTENS = (FileNotFoundError, ConnectionRefusedError)
 
 
@@ -45,10 +45,19 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found, in plain words, with the remedy unless the level is `ok`."""
+    """What one check found, in plain words, with the remedy unless the level is `ok`.
+
+    `remedy` is what takes a command line, where alone it is shown.
+    """
 
     level: Level
     message: str
+    remedy: str = ""
+
+    @property
+    def message_with_remedy(self) -> str:
+        """The finding as the command line shows it."""
+        return f"{self.message} {self.remedy}".rstrip()
 
 
 ok = partial(Finding, Level.OK)
@@ -90,7 +99,7 @@ def instance_folder(rt: Runtime) -> Finding:
     except OSError as error:
         return _unwritable(folder, error)
     if mode := _open_to_others(folder):
-        return warn(f"{folder} is open to others ({mode}). Run `chmod 700 {folder}`.")
+        return warn(f"{folder} is open to others ({mode}).", f"Run `chmod 700 {folder}`.")
     return ok("Private.")
 
 
@@ -104,7 +113,7 @@ def keys(rt: Runtime) -> Finding:
     file = rt.keyring.path
     if mode := _open_to_others(file):
         remedy = f"Run `chmod 600 {file}`, then `flask keys rotate`."
-        return fail(f"{file} is open to others ({mode}). {remedy}")
+        return fail(f"{file} is open to others ({mode}).", remedy)
     return ok(f"{count} in {file}.")
 
 
@@ -167,10 +176,11 @@ def redis(rt: Runtime) -> Finding:
     except RedisError as error:
         # The Redis error carries its cause only as text, so look at the chained exception.
         if is_embedded and isinstance(error.__context__, NOBODY_LISTENS):
-            return warn("The embedded Valkey is not running; it runs while `bin/serve` does.")
-        embedded = "Restart `bin/serve`, which runs the embedded Valkey"
-        remedy = embedded if is_embedded else "Start it, or correct GATEHOUSE_REDIS_URL"
-        return fail(f"Redis does not answer ({error}). {remedy}.")
+            return warn("The embedded Valkey is not running.", "It runs while `bin/serve` does.")
+        remedy = "Start it, or correct GATEHOUSE_REDIS_URL."
+        if is_embedded:
+            remedy = "Restart `bin/serve`, which runs the embedded Valkey."
+        return fail(f"Redis does not answer ({error}).", remedy)
     version = str(server["redis_version"])
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_REDIS:
         return fail(f"Redis {version} is too old. Use 6.2 or later.")
@@ -182,16 +192,16 @@ def redis(rt: Runtime) -> Finding:
 def database(rt: Runtime) -> Finding:
     """Check that the database responds, accepts writes and is set up as this service needs it."""
     setting = "PRAGMA journal_mode" if rt.database.is_sqlite else "SHOW server_version"
-    with rt.reading() as session:
-        found = str(session.execute(sa.text(setting)).scalar())
-        try:
+    try:
+        with rt.reading() as session:
+            found = str(session.execute(sa.text(setting)).scalar())
             rt.database.require_writable(session)
-        except DatabaseReadOnly:
-            return fail(
-                "The database cannot be written to. Give an SQLite file to the user the service "
-                "runs as, promote a PostgreSQL standby, reset `default_transaction_read_only`, "
-                "or correct GATEHOUSE_DATABASE_URL."
-            )
+    except DatabaseReadOnly:
+        return fail(
+            "The database cannot be written to. Give an SQLite file to the user the service "
+            "runs as, promote a PostgreSQL standby, reset `default_transaction_read_only`, "
+            "or correct GATEHOUSE_DATABASE_URL."
+        )
     if rt.database.is_sqlite:
         is_wal = found == "wal"
         wrong = f"SQLite's journal is {found}, not WAL. Use a local disk."
@@ -206,7 +216,8 @@ def migrations(rt: Runtime) -> Finding:
     with rt.reading() as reader:
         found = revisions(reader)
     if found.is_older:
-        return fail(TablesOutdated(found).public_message)
+        outdated = TablesOutdated(found)
+        return fail(outdated.public_message, outdated.remedy)
     current = ", ".join(sorted(found.current))
     if found.is_newer:
         return warn(
@@ -228,6 +239,6 @@ def clock(rt: Runtime) -> Finding:
         ahead["Redis"] = answer[0] + answer[1] / 1e6 - rt.clock.now().timestamp()
     slowest, fastest = (pick(ahead, key=ahead.__getitem__) for pick in (min, max))
     skew = ahead[fastest] - ahead[slowest]
-    if skew >= MAX_SKEW_SECONDS:
+    if skew >= SKEW.total_seconds():
         return fail(f"{fastest} is {skew:.0f} s ahead of {slowest}. Run NTP on both.")
     return ok(f"{', '.join(ahead)}: {skew:.2f} s apart.")

@@ -71,7 +71,7 @@ def overview(rt: Runtime, days: int, timezone: str, event_limit: int) -> dict[st
     now = rt.clock.now()
     shown = [*_days(now, days, ZoneInfo(timezone))]
     with rt.reading() as session:
-        boundary = hourly.counted_until(session)
+        boundary = hourly.counted_until(session, now)
         reports = [_report(session, day, boundary) for day in shown]
         stats = _stats(session, now, shown[0].begins)
     return {

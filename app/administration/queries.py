@@ -1,15 +1,17 @@
 """Lists that administrators read: which accounts are wanted, by what several areas know of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session, aliased
 
+from app.core import letter
 from app.core.database.paging import Page, Wanted, read_ids
-from app.core.texts import typed_id
+from app.core.database.search import has_part
+from app.core.texts import folded, typed_id
 from app.mfa.models import MfaFactor
 from app.users import queries as users
 from app.users.models import Account, Role, Standing, Status, User, UserProfile
@@ -59,9 +61,21 @@ def read_accounts(session: Session, wanted: Wanted, chosen: AccountFilter) -> Pa
     return replace(page, items=[found[user_id] for user_id in page.items if user_id in found])
 
 
+def list_misread(session: Session) -> Sequence[str]:
+    """Return the names of the accounts that have, or are changing to, an address as of old.
+
+    The local part may be taken for something encoded, see `email_address.is_misread`.
+    """
+    addresses = User.email, User.pending_email
+    found = select(User.username).where(
+        or_(*(address.contains(letter.ENCODED_WORD, autoescape=True) for address in addresses))
+    )
+    return session.scalars(found.order_by(User.id)).all()
+
+
 def _conditions(chosen: AccountFilter) -> Iterator[Any]:
     if chosen.keyword is not None:
-        yield _is_named(chosen.keyword.strip().lower())
+        yield _is_named(chosen.keyword.strip())
     yield from _has_standing(chosen)
     if chosen.role is not None:
         yield User.role == chosen.role
@@ -78,14 +92,14 @@ def _conditions(chosen: AccountFilter) -> Iterator[Any]:
 
 def _is_named(part: str) -> Any:
     """Return a condition that PostgreSQL can answer by trigram indexes, if it has them."""
-    display_name = func.lower(UserProfile.display_name)
-    by_profile = select(UserProfile.user_id).where(display_name.contains(part, autoescape=True))
+    display_name = UserProfile.display_name, UserProfile.display_name_folded
+    by_profile = select(UserProfile.user_id).where(has_part(part, *display_name))
     user_id = typed_id(part)
     named = aliased(User)
     by_account = select(named.id).where(
         or_(
-            named.username_key.contains(part, autoescape=True),
-            named.email.contains(part, autoescape=True),
+            named.username_key.contains(folded(part), autoescape=True),
+            named.email.contains(folded(part), autoescape=True),
             *([named.id == user_id] if user_id is not None else []),
         )
     )

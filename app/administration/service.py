@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
 from alembic.util import CommandError
+from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -44,6 +45,7 @@ from app.mail import service as mail
 from app.mail.models import OutboxMail
 from app.mfa import service as mfa
 from app.own_data import erasure
+from app.registration import service as registration
 from app.sessions import revocation as sessions
 from app.settings import keys
 from app.settings import service as settings
@@ -76,6 +78,11 @@ USED_WITH_KEYS: tuple[tuple[type[Base], sa.ColumnElement[bool]], ...] = (
 # although the database works.
 CLEANUPS: dict[str, tuple[Callable[[Runtime], int], str, str]] = {
     "sessions": (sessions.delete_expired, "expired session", "expired sessions"),
+    "unactivated_accounts": (
+        registration.delete_abandoned,
+        "account that nobody activated",
+        "accounts that nobody activated",
+    ),
     "mail_tokens": (contact_tokens.delete_expired, "expired mail link", "expired mail links"),
     "pending_identities": (
         external_auth.delete_expired,
@@ -169,6 +176,7 @@ def bootstrap_storage(rt: Runtime, by: Operator) -> dict[str, Any]:
 def cleanup(rt: Runtime) -> dict[str, int]:
     """Delete what has expired; idempotent, and safe beside concurrent runs."""
     hourly.count_finished_hours(rt)
+    users.renew_hash_kinds(rt)
     return {name: delete(rt) for name, (delete, *_) in CLEANUPS.items()}
 
 
@@ -218,7 +226,7 @@ def clean_up_if_due(rt: Runtime) -> bool:
     """
     try:
         interval_ms = 1000 * rt.settings.get(keys.CLEANUP_INTERVAL_SECONDS)
-        if not rt.redis.client.set(CLEANUP_LOCK_KEY, "taken", nx=True, px=interval_ms):
+        if not _takes_turn(rt.redis.client, interval_ms):
             return False
     except TRANSIENT_ERRORS as error:
         log.warning("clean-up was postponed: %s", reason_of(error))
@@ -234,6 +242,20 @@ def clean_up_if_due(rt: Runtime) -> bool:
         return False
     log.info("deleted %s", in_words(cleaned))
     return True
+
+
+def _takes_turn(redis: Redis, interval_ms: int) -> bool:
+    """Return whether this process is to clean up.
+
+    A turn that lasts longer than any was taken while the clock of Redis was ahead.
+    """
+    if redis.set(CLEANUP_LOCK_KEY, "taken", nx=True, px=interval_ms):
+        return True
+    left: Any = redis.pttl(CLEANUP_LOCK_KEY)
+    is_of_a_clock_ahead = left > interval_ms
+    if is_of_a_clock_ahead:
+        redis.set(CLEANUP_LOCK_KEY, "taken", px=interval_ms)
+    return bool(is_of_a_clock_ahead)
 
 
 def rotate_keys(rt: Runtime, by: Operator) -> dict[str, Any]:
@@ -280,7 +302,7 @@ def _rotate(rt: Runtime, by: Operator) -> dict[str, Any]:
         by.recheck(session)
         key = rt.keyring.rotate() if rt.keyring.is_file else rt.keyring.current()
         audit.record_action(rt, session, by, CONFIG, "secret_keys", "rotate", key_id=key.key_id)
-        users.notify_administrators(rt, session, by, "the secret keys were rotated")
+        users.notify_administrators(rt, session, by, "The secret keys were rotated")
     # Let every worker reread the key file before it can meet a value encrypted under the new key.
     rt.clock.sleep(2 * RECHECK_SECONDS)
     with rt.transaction() as session:

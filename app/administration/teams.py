@@ -60,7 +60,8 @@ def create(
     with rt.transaction() as session:
         if policy_group is not None:
             locks.hold(session, locks.STORAGE_TOPOLOGY)
-        account = users.lock_named(session, owner)
+        # Two administrators may make a team for each other: the row of either is referred to.
+        account = users.lock_named(session, owner, key_share=True)
         if policy_group is None:
             group_id = storage_queries.find_default_group_id(session)
         else:
@@ -69,6 +70,7 @@ def create(
             session,
             name,
             account,
+            created_by=by.user_id,
             description=description,
             policy_group_id=group_id,
             storage_quota=storage_quota,
@@ -127,15 +129,25 @@ def add_member(rt: Runtime, by: Operator, which: str | int, who: str | int, role
         return _changed(rt, session, by, Action.ADMIN_UPDATE_TEAM, team, details)
 
 
-def set_role(rt: Runtime, by: Operator, which: str | int, who: str | int, role: TeamRole) -> Team:
-    """Change the role of a team member.
+def set_role(
+    rt: Runtime,
+    by: Operator,
+    which: str | int,
+    who: str | int,
+    role: TeamRole,
+    *,
+    expected_updated_at: datetime | None = None,
+) -> Team:
+    """Change the role of a team member; `expected_updated_at` as in `teams.service.set_role`.
 
-    Raises: UserNotFound, TeamNotFound, NameAmbiguous, TeamArchived, TeamNotMember, LastTeamOwner.
+    Raises: UserNotFound, TeamNotFound, NameAmbiguous, TeamArchived, TeamNotMember,
+    TeamMemberChanged, LastTeamOwner.
     """
     with rt.transaction() as session:
         account = users.lock_named(session, who)
         team = teams.lock_unarchived(session, which)
-        previous = teams.set_role(session, team, account, role, rt.clock.now())
+        now, expected = rt.clock.now(), expected_updated_at
+        previous = teams.set_role(session, team, account, role, now, expected_updated_at=expected)
         if previous is None:
             return team
         details = {"changed_user_id": account.id, "role": role, "previous_role": previous}

@@ -89,7 +89,7 @@ def import_accounts(
     setup.require_ready_now(rt)
     report, planned = Report(), Taken()
     for batch in _batches(lines):
-        entries = list(_entries(batch, read, report))
+        entries = list(_entries(rt, batch, read, report))
         if is_dry_run:
             with rt.reading() as session:
                 report.created += len(_new(session, entries, planned, report))
@@ -105,20 +105,26 @@ def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
 
 
 def _entries(
-    lines: Iterable[Line], read: Callable[[bytes], Mapping[str, Any]], report: Report
+    rt: Runtime,
+    lines: Iterable[Line],
+    read: Callable[[bytes], Mapping[str, Any]],
+    report: Report,
 ) -> Iterator[Entry]:
     for number, text in lines:
         try:
-            yield _entry(number, **read(text))
+            yield _entry(rt, number, **read(text))
         except AppError as error:
             report.refused[number] = error
 
 
 def _entry(
-    line: int, *, name: str, address: str, verified: bool, role: Role, hash: str | None
+    rt: Runtime, line: int, *, name: str, address: str, verified: bool, role: Role, hash: str | None
 ) -> Entry:
     try:
         checked = foreign_hashes.checked(hash) if hash is not None else None
+        if checked is not None:
+            sample = foreign_hashes.sample_of(checked)
+            foreign_hashes.require_bearable(rt.passwords.seconds(sample), "measured here")
     except ValueError as error:
         raise HashInvalid(f"hash {error}.") from None
     username, email = identifiers.username(name), identifiers.email(address)
@@ -160,6 +166,7 @@ def _create(
             role=entry.role,
             activated_at=now,
             email_verified_at=now if entry.is_verified else None,
+            proven_at=now if entry.is_verified else None,
             storage_quota=quota,
             policy_group_id=group_id,
             created_at=now,
@@ -169,11 +176,14 @@ def _create(
     ]
     session.add_all(rows)
     session.flush()
+    if hashes := [row.password_hash for row in rows if row.password_hash is not None]:
+        samples = {rt.passwords.own_sample, *map(foreign_hashes.sample_of, hashes)}
+        users_queries.add_hash_kinds(session, samples)
     for row in rows:
         details = {"role": row.role, "imported": True}
         users.record_by(rt, session, by, Action.ADMIN_CREATE_USER, row, details)
         if row.role == Role.ADMIN:
-            event = f"{row.username} was made as a new administrator"
+            event = f"The account {row.username} was imported as an administrator"
             users.notify_administrators(rt, session, by, event)
     report.created += len(rows)
 

@@ -37,7 +37,7 @@ def count_finished_hours(rt: Runtime) -> int:
     settled = (rt.clock.now() - SETTLED_AFTER).replace(minute=0, second=0, microsecond=0)
     counted = 0
     with rt.reading() as reader:
-        since = counted_until(reader)
+        since = counted_until(reader, rt.clock.now())
     while True:
         with rt.reading() as reader:
             first = queries.find_first_time(reader, since, settled)
@@ -53,9 +53,9 @@ def count_finished_hours(rt: Runtime) -> int:
     return counted
 
 
-def counted_until(reader: Reader) -> datetime | None:
-    """Return the end of the last hour that was counted; None if none was."""
-    last = reader.scalar(select(func.max(AuditHour.hour)))
+def counted_until(reader: Reader, now: datetime) -> datetime | None:
+    """Return the end of the last hour before `now` that was counted; None if none was."""
+    last = reader.scalar(select(func.max(AuditHour.hour)).where(AuditHour.hour <= now))
     return last + HOUR if last else None
 
 

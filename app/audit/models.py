@@ -202,7 +202,7 @@ class Event:
 
 
 class AuditEntry(Base):
-    """One recorded event."""
+    """One recorded event; `entity_name_folded` is for searching, see `core.database.search`."""
 
     __tablename__ = "audit_log"
     __table_args__ = (
@@ -218,6 +218,7 @@ class AuditEntry(Base):
     entity_type: Mapped[str] = mapped_column(String(32))
     entity_id: Mapped[int | None] = mapped_column(BigInteger)
     entity_name: Mapped[str | None] = mapped_column(String(255))
+    entity_name_folded: Mapped[str | None] = mapped_column(Text)
     details: Mapped[str | None] = mapped_column(Text)
     ip_address: Mapped[str | None] = mapped_column(String(128))
     user_agent: Mapped[str | None] = mapped_column(String(512))

@@ -12,8 +12,9 @@ from app.audit.models import Action, Actor, AuditEntry, EntityType
 from app.core.database import bulk
 from app.core.database.database import Reader
 from app.core.database.paging import Page, Wanted, read_ids
+from app.core.database.search import folded_column, has_part
 
-_COLUMNS = AuditEntry.__table__.columns
+_COLUMNS = [one for one in AuditEntry.__table__.columns if one.name != "entity_name_folded"]
 # What the service does by itself; anything else that is nobody's and from nowhere is a command's.
 _OF_ITSELF = (
     Action.SERVER_START,
@@ -63,7 +64,8 @@ class Filter:
 
 def add(session: Session, **columns: Any) -> None:
     """Insert an entry."""
-    session.execute(insert(AuditEntry).values(**columns))
+    folded = folded_column(columns.get("entity_name"))
+    session.execute(insert(AuditEntry).values(**columns, entity_name_folded=folded))
 
 
 def list_newest(reader: Reader, wanted: Filter, most: int) -> Sequence[Any]:
@@ -83,7 +85,7 @@ def matching(wanted: Filter) -> Iterator[ColumnElement[bool]]:
     if wanted.until is not None:
         yield AuditEntry.created_at < wanted.until
     if wanted.keyword is not None:
-        yield AuditEntry.entity_name.icontains(wanted.keyword, autoescape=True)
+        yield has_part(wanted.keyword, AuditEntry.entity_name, AuditEntry.entity_name_folded)
     if wanted.actor is not None:
         yield _BY[wanted.actor]
 

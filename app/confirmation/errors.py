@@ -14,6 +14,7 @@ from app.passkeys.errors import (
     CredentialMalformed,
     FlowInvalid,
     PasskeyRefused,
+    PasskeyUnknown,
     PublicSiteUrlInvalid,
     PublicSiteUrlRequired,
 )
@@ -42,4 +43,5 @@ FINISH_PASSKEY = (
     FlowInvalid,
     CredentialMalformed,
     PasskeyRefused,
+    PasskeyUnknown,
 )

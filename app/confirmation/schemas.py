@@ -1,6 +1,8 @@
 """Request bodies and answers of confirmations."""
 
-from marshmallow import Schema, fields, validate
+from typing import Any
+
+from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
 from app.confirmation.service import Method
 from app.core.passwords import MAX_TYPED_PASSWORD_LENGTH
@@ -15,6 +17,12 @@ class ConfirmSchema(RequestSchema):
     method = fields.String(required=True, validate=validate.OneOf(TYPED))
     password = text(MAX_TYPED_PASSWORD_LENGTH, nullable=True)
     code = text(MAX_INPUT_LENGTH, nullable=True)
+
+    @validates_schema
+    def _require_what_the_method_needs(self, data: dict[str, Any], **_: Any) -> None:
+        needed = "password" if data["method"] == Method.PASSWORD else "code"
+        if data.get(needed) is None:
+            raise ValidationError("is needed for this method", needed)
 
 
 class ConfirmationData(Schema):

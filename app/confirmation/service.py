@@ -30,7 +30,7 @@ from app.mfa.errors import MfaCodeInvalid
 from app.mfa.models import MfaMethod
 from app.passkeys import ceremony, relying_party
 from app.passkeys import queries as passkeys
-from app.passkeys.errors import PasskeyRefused
+from app.passkeys.errors import PasskeyRefused, PasskeyUnknown
 from app.passkeys.relying_party import Purpose, StartedCeremony
 from app.sessions import service as sessions
 from app.settings import keys
@@ -67,12 +67,12 @@ class Confirmation:
 
 def show(rt: Runtime, principal: Principal) -> Confirmation:
     """Return whether the caller has to confirm, and how."""
-    left = principal.confirmed_at + _window(rt) - rt.clock.now()
+    left = guards.seconds_confirmed(rt, principal, _window(rt))
     with rt.reading() as session:
         methods = _methods(rt, session, principal.account)
     return Confirmation(
-        is_fresh=left > timedelta(0),
-        expires_in=max(0, int(left.total_seconds())),
+        is_fresh=left > 0,
+        expires_in=max(0, int(left)),
         required_for_changes=guards.confirmation_window(rt, "if_set") is not None,
         methods=methods,
         needs_code=bool(mfa.methods(rt, principal.account)),
@@ -172,15 +172,17 @@ def by_passkey(
     """Confirm with what a passkey of the account signed; return the seconds it lasts.
 
     The flow is consumed even if that fails. Raises: PublicSiteUrlRequired, PublicSiteUrlInvalid;
-    FlowInvalid, CredentialMalformed, PasskeyRefused; AccountDisabled, TokenInvalid if the session
-    has just ended.
+    FlowInvalid, CredentialMalformed, PasskeyUnknown, PasskeyRefused; AccountDisabled, TokenInvalid
+    if the session has just ended.
     """
     site = relying_party.current(rt)
     flow = relying_party.take(rt, Purpose.CONFIRMATION, flow_id)
     proof = ceremony.read(AuthenticationResponse, credential)
     with rt.reading() as session:
         found = passkeys.find_with_account(session, proof.id)
-    if found is None or found[2].id != principal.user_id:
+    if found is None:
+        raise PasskeyUnknown
+    if found[2].id != principal.user_id:
         raise PasskeyRefused
     if flow["session_id"] != principal.session_id:
         raise PasskeyRefused

@@ -20,7 +20,8 @@ class Purpose(StrEnum):
 class ContactToken(Base):
     """The only token of an account for a purpose; a newer one replaces it, redeeming deletes it.
 
-    `address` is where it was sent, and so the address it proves.
+    `address` is where it was sent, and so the address it proves. `browser_digest` is of the id that
+    the browser has that asked for it; None if that does not matter.
     """
 
     __tablename__ = "contact_verification_tokens"
@@ -31,5 +32,6 @@ class ContactToken(Base):
     purpose: Mapped[str] = mapped_column(String(32), primary_key=True)
     token_digest: Mapped[str] = mapped_column(String(64), unique=True)
     address: Mapped[str] = mapped_column(String(255))
+    browser_digest: Mapped[str | None] = mapped_column(String(64))
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
     expires_at: Mapped[datetime] = mapped_column(UTCDateTime)

@@ -1,6 +1,8 @@
 """Use cases of addresses: redeem a mailed link, change the account's own address."""
 
+import hmac
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from sqlalchemy.orm import Session
@@ -49,10 +51,11 @@ class ConfirmationResult:
     new_email: str | None = None
 
 
-def confirm(rt: Runtime, token: str, client: Client) -> ConfirmationResult:
-    """Redeem the link of an activation or of an address change.
+def confirm(rt: Runtime, token: str, client: Client, browser: str | None) -> ConfirmationResult:
+    """Redeem the link of an activation or of an address change, opened in the browser `browser`.
 
-    A token that cannot be used is an outcome, not an error.
+    Only in the browser that asked for it does it show that the mailbox's owner acts: scanners open
+    links, too. A token that cannot be used is an outcome, not an error.
     Raises, without consuming the token: AccountDisabled; EmailExists if another account has taken
     the new address in the meantime.
     """
@@ -60,14 +63,16 @@ def confirm(rt: Runtime, token: str, client: Client) -> ConfirmationResult:
     if not token:
         return ConfirmationResult(Outcome.MISSING)
     try:
-        return _confirm(rt, token, client)
+        return _confirm(rt, token, client, browser)
     except ContactVerificationInvalid:
         return ConfirmationResult(Outcome.INVALID)
     except ContactVerificationExpired:
         return ConfirmationResult(Outcome.EXPIRED)
 
 
-def request_change(rt: Runtime, principal: Principal, *, new_email: str, client: Client) -> Account:
+def request_change(
+    rt: Runtime, principal: Principal, *, new_email: str, client: Client, browser: str
+) -> Account:
     """Start a change of address by mailing a confirmation link to the new one.
 
     The account's address changes only once the link is followed; a request for a different
@@ -87,7 +92,7 @@ def request_change(rt: Runtime, principal: Principal, *, new_email: str, client:
         account = sessions.lock_account(rt, session, principal)
         _require_changeable(account, address)
         users.reserve_address(session, address, user_id=account.id)
-        if not tokens.send(rt, session, account, Purpose.CONTACT_CHANGE, address):
+        if not tokens.send(rt, session, account, Purpose.CONTACT_CHANGE, address, browser):
             # A concurrent request won the race and has just sent one.
             cooldown = rt.settings.get(keys.CONTACT_COOLDOWN_SECONDS)
             raise RateLimited(retry_after=max(1, cooldown))
@@ -98,7 +103,7 @@ def request_change(rt: Runtime, principal: Principal, *, new_email: str, client:
         return users.get(session, account.id)
 
 
-def resend_change(rt: Runtime, principal: Principal, *, client: Client) -> None:
+def resend_change(rt: Runtime, principal: Principal, *, client: Client, browser: str) -> None:
     """Send the mail to the new address again; do nothing within the cooldown of the last one.
 
     Raises: NoPendingChange, PendingActivation, EmailBlocked, EmailExists, RateLimited;
@@ -117,11 +122,11 @@ def resend_change(rt: Runtime, principal: Principal, *, client: Client) -> None:
         if _pending_address(account) != address:
             return  # a concurrent request replaced the address and sent its own mail
         users.reserve_address(session, address, user_id=account.id)
-        if tokens.send(rt, session, account, Purpose.CONTACT_CHANGE, address):
+        if tokens.send(rt, session, account, Purpose.CONTACT_CHANGE, address, browser):
             users.record(rt, session, Action.USER_RESEND_EMAIL_CHANGE, account, client)
 
 
-def _confirm(rt: Runtime, token: str, client: Client) -> ConfirmationResult:
+def _confirm(rt: Runtime, token: str, client: Client, browser: str | None) -> ConfirmationResult:
     with rt.reading() as connection:
         tokens.peek(rt, connection, token, CONFIRMABLE)  # bogus tokens must not take a write lock
     with rt.transaction() as session:
@@ -129,13 +134,24 @@ def _confirm(rt: Runtime, token: str, client: Client) -> ConfirmationResult:
         account = users.get(session, found.user_id)
         if account.status != Status.ACTIVE:
             raise AccountDisabled
+        proven_at = rt.clock.now() if is_same_browser(browser, found.browser_digest) else None
         if found.purpose == Purpose.REGISTER_ACTIVATION:
-            return _activate(rt, session, account, found, client)
-        return _change_address(rt, session, account, found, client)
+            return _activate(rt, session, account, found, proven_at, client)
+        return _change_address(rt, session, account, found, proven_at, client)
+
+
+def is_same_browser(browser: str | None, asked: str | None) -> bool:
+    """Return whether a link is opened in the browser that has asked for it."""
+    return browser is not None and asked is not None and hmac.compare_digest(browser, asked)
 
 
 def _activate(
-    rt: Runtime, session: Session, account: Account, found: ContactToken, client: Client
+    rt: Runtime,
+    session: Session,
+    account: Account,
+    found: ContactToken,
+    proven_at: datetime | None,
+    client: Client,
 ) -> ConfirmationResult:
     if found.address != account.email:
         raise ContactVerificationInvalid
@@ -146,13 +162,19 @@ def _activate(
         now,
         activated_at=account.activated_at or now,
         email_verified_at=account.email_verified_at or now,
+        proven_at=account.proven_at or proven_at,
     )
     users.record(rt, session, Action.USER_CONFIRM_REGISTRATION, account, client)
     return ConfirmationResult(Outcome.ACTIVATED)
 
 
 def _change_address(
-    rt: Runtime, session: Session, account: Account, found: ContactToken, client: Client
+    rt: Runtime,
+    session: Session,
+    account: Account,
+    found: ContactToken,
+    proven_at: datetime | None,
+    client: Client,
 ) -> ConfirmationResult:
     """Make the pending address the account's own and void every other link of the account."""
     if found.address != account.pending_email:
@@ -160,7 +182,8 @@ def _change_address(
     users.reserve_address(session, found.address, user_id=account.id)
     tokens.void(session, account.id)
     now = rt.clock.now()
-    users_queries.set_columns(session, account.id, now, email=found.address, email_verified_at=now)
+    columns = {"email": found.address, "email_verified_at": now, "proven_at": proven_at}
+    users_queries.set_columns(session, account.id, now, **columns)
     details = {"previous_email": account.email, "new_email": found.address}
     mail.queue(
         rt,

@@ -54,11 +54,23 @@ KINDS: dict[str, _Kind] = {
 }
 
 
-def send(rt: Runtime, session: Session, account: Account, purpose: Purpose, address: str) -> bool:
+def longest_life(rt: Runtime) -> int:
+    """Return how many seconds the link lives that lives longest."""
+    return max(rt.settings.get(kind.lifetime) for kind in KINDS.values())
+
+
+def send(
+    rt: Runtime,
+    session: Session,
+    account: Account,
+    purpose: Purpose,
+    address: str,
+    browser: str | None = None,
+) -> bool:
     """Mail a new token to an address, replacing the account's last one for this purpose.
 
-    False, and nothing is sent, within the cooldown of the last one. The caller has locked the
-    account, or just created it.
+    `browser` is the digest of the id of the browser that asks for it. False, and nothing is sent,
+    within the cooldown of the last one. The caller has locked the account, or just created it.
     """
     now = rt.clock.now()
     if seconds_left(rt, session, account.id, purpose, address):
@@ -72,6 +84,7 @@ def send(rt: Runtime, session: Session, account: Account, purpose: Purpose, addr
         purpose=purpose,
         token_digest=digest(token),
         address=address,
+        browser_digest=browser,
         created_at=now,
         expires_at=expires_at,
     )
@@ -104,6 +117,8 @@ def seconds_left(
     last, now = queries.find_last(session, user_id, purpose), rt.clock.now()
     if last is None or last.address != address or last.expires_at <= now:
         return 0
+    if rt.clock.is_ahead(last.created_at):
+        return 0
     cooldown = timedelta(seconds=rt.settings.get(KINDS[last.purpose].cooldown))
     left = min(last.created_at + cooldown, last.expires_at) - now
     return max(0, math.ceil(left.total_seconds()))
@@ -117,7 +132,7 @@ def peek(rt: Runtime, session: Session, token: str, purposes: Collection[Purpose
     found = queries.find(session, digest(token))
     if found is None or found.purpose not in purposes:
         raise ContactVerificationInvalid
-    if found.expires_at <= rt.clock.now():
+    if found.expires_at <= rt.clock.now() or rt.clock.is_ahead(found.created_at):
         raise ContactVerificationExpired
     return found
 

@@ -3,11 +3,12 @@
 from flask import Blueprint, Response, request
 from marshmallow import fields
 
-from app.contact_verification import errors, service
+from app.contact_verification import errors, service, tokens
 from app.contact_verification.service import Outcome
 from app.core.access import Principal
 from app.users.models import Account
 from app.users.schemas import EMAIL_RULE, UserInfo
+from app.web import cookies
 from app.web.errors import note_failure
 from app.web.guards import anonymous_route, find_principal, login_required, minimum_duration
 from app.web.operation import answers, redirects
@@ -51,7 +52,7 @@ def confirm(token: str) -> Response:
     page = SECURITY_PAGE if find_principal() else LOGIN_PAGE
     # Mail scanners probe links with HEAD.
     if request.method != "HEAD":
-        result = service.confirm(rt, token, client())
+        result = service.confirm(rt, token, client(), cookies.browser_digest())
         query["contact_verification"] = result.outcome.value
         if result.outcome in (Outcome.MISSING, Outcome.INVALID, Outcome.EXPIRED):
             note_failure(result.outcome.value)
@@ -66,7 +67,11 @@ def confirm(token: str) -> Response:
 @answers(UserInfo(), errors=errors.REQUEST_CHANGE, name="requestEmailChange")
 def request_change(principal: Principal, new_email: str) -> Account:
     """Request a new e-mail address; it takes effect once the link sent to it is followed."""
-    return service.request_change(runtime(), principal, new_email=new_email, client=client())
+    rt = runtime()
+    browser = cookies.remember_browser(tokens.longest_life(rt))
+    return service.request_change(
+        rt, principal, new_email=new_email, client=client(), browser=browser
+    )
 
 
 @bp.post("/email/change/resend")
@@ -75,5 +80,7 @@ def request_change(principal: Principal, new_email: str) -> Account:
 @answers(MessageData(), errors=errors.RESEND_CHANGE, name="resendEmailChange")
 def resend_change(principal: Principal) -> dict[str, str]:
     """Send the mail to the pending address again."""
-    service.resend_change(runtime(), principal, client=client())
+    rt = runtime()
+    browser = cookies.remember_browser(tokens.longest_life(rt))
+    service.resend_change(rt, principal, client=client(), browser=browser)
     return {"message": RESENT}

@@ -35,6 +35,13 @@ class TokenInvalid(Unauthenticated):
     message = "invalid token"
 
 
+class SessionUserMismatch(Forbidden):
+    """The session belongs to another account than the request means."""
+
+    code = ErrorCode.AUTH_SESSION_USER_MISMATCH
+    message = "The session belongs to another user."
+
+
 class AccountDisabled(Forbidden):
     """The account was disabled by an administrator."""
 

@@ -1,7 +1,10 @@
 """The only source of time."""
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+
+# More than the clocks of two machines may be apart, see `flask doctor`.
+SKEW = timedelta(seconds=5)
 
 
 class Clock:
@@ -10,6 +13,14 @@ class Clock:
     def now(self) -> datetime:
         """Return the wall clock as an aware UTC datetime."""
         return datetime.now(UTC)
+
+    def is_ahead(self, moment: datetime) -> bool:
+        """Return whether a moment that should lie behind lies ahead: a clock ahead has written it.
+
+        Such a moment is ignored: what it delays goes on, what it vouches for is not believed, and
+        a link, code or step of a sign-in that began then is over (docs/operations.md, "The clock").
+        """
+        return moment > self.now() + SKEW
 
     def monotonic(self) -> float:
         """Return seconds from an arbitrary start that never go back."""

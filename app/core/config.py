@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar, cast
 from urllib.parse import quote
 
 from app.core import base64url
-from app.core.texts import one_line, switch
+from app.core.texts import one_line, sqlite_url, switch
 
 T = TypeVar("T")
 Word = TypeVar("Word", bound=str)
@@ -315,7 +315,7 @@ class Config:
         """
         reader = EnvironmentReader(environ)
         instance = Path(reader.read("INSTANCE", "instance", str)).absolute()
-        database = f"sqlite:///{instance / 'gatehouse.db'}"
+        database = sqlite_url(instance / "gatehouse.db")
         config = cls(
             instance=instance,
             database_url=reader.read("DATABASE_URL", database, _database_url),

@@ -5,10 +5,14 @@ would refuse local parts whose dots RFC 5321 wants in quotes, and domains with a
 although people have such addresses.
 """
 
+import ipaddress
 import re
-from email.headerregistry import Address
+from contextlib import suppress
+from dataclasses import dataclass
 
 import email_validator
+
+from app.core import letter
 
 MAX_EMAIL_LENGTH = 254
 MAX_DOMAIN_LENGTH = 253
@@ -23,12 +27,15 @@ _LOCAL_PART = re.compile(r"""("?)([A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64})\1""")
 def normalized(typed: str) -> str:
     """Return the address in lower case, without quotes, with an international domain in Punycode.
 
-    Raises: ValueError, also for a local part outside ASCII and for a domain without a dot.
+    Raises: ValueError, also for a local part outside ASCII or one that could be read as encoded,
+    and for a domain without a dot.
     """
     typed_local, _, typed_domain = typed.strip().rpartition("@")
     local = _LOCAL_PART.fullmatch(typed_local)
     if local is None:
         raise ValueError("Before the @ stand up to 64 letters, digits, dots and other ASCII signs.")
+    if is_misread(typed):
+        raise ValueError("Before the @ there can be no =? as mail programs may read more into it.")
     domain = _in_ascii(typed_domain)
     if not is_domain(domain):
         raise ValueError("After the @ stands a domain with a dot.")
@@ -38,11 +45,32 @@ def normalized(typed: str) -> str:
     return address
 
 
+def is_misread(address: str) -> bool:
+    """Return whether mail programs may take the local part for something encoded (RFC 2047)."""
+    return letter.ENCODED_WORD in address.rpartition("@")[0]
+
+
 def is_domain(text: str) -> bool:
     """Return whether it is a host name with a dot, in lower case and in ASCII."""
     labels = text.split(".")
     fits = len(labels) > 1 and len(text) <= MAX_DOMAIN_LENGTH
     return fits and all(map(_LABEL.fullmatch, labels))
+
+
+def helo_name(typed: str) -> str:
+    """Return what a client may call itself at a server (RFC 5321, section 4.1.1.1), in lower case.
+
+    That is a host name or, for an IP address, the literal in brackets. Raises: ValueError.
+    """
+    name = typed.strip().lower()
+    address = name.removeprefix("[").removesuffix("]").removeprefix("ipv6:")
+    with suppress(ValueError):
+        is_old = ipaddress.ip_address(address).version == 4
+        if "%" not in address:  # a scope means nothing to others
+            return f"[{address}]" if is_old else f"[IPv6:{address}]"
+    if not (is_domain(name) or _LABEL.fullmatch(name)):
+        raise ValueError("must be a host name, an internationalised one in punycode, or an address")
+    return name
 
 
 def _in_ascii(domain: str) -> str:
@@ -56,18 +84,20 @@ def _in_ascii(domain: str) -> str:
         raise ValueError(str(error)) from None
 
 
-class Mailbox(Address):
-    """A normalised address with a name, as it is written in a mail and told to a server.
+@dataclass(frozen=True)
+class Mailbox:
+    """A normalised address with a name, which may be empty."""
 
-    Unlike its parent's, its local part is quoted where dots want that (RFC 5321, section 4.1.2).
-    """
+    address: str
+    name: str = ""
 
-    def __init__(self, address: str, name: str = "") -> None:
-        local, _, domain = address.rpartition("@")
-        super().__init__(name, local, domain)
+    @property
+    def domain(self) -> str:
+        """Return what stands behind the @."""
+        return self.address.rpartition("@")[2]
 
     @property
     def addr_spec(self) -> str:
-        """Return the address, its local part perhaps in quotes."""
-        local = self.username if all(self.username.split(".")) else f'"{self.username}"'
-        return f"{local}@{self.domain}"
+        """Return the address as a server is told it, its local part perhaps in quotes."""
+        local, _, domain = self.address.rpartition("@")
+        return f"{letter.local_part(local)}@{domain}"

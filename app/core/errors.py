@@ -3,6 +3,7 @@
 Only `web/errors.py` knows which HTTP status a kind maps to.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import ClassVar
 
@@ -97,15 +98,29 @@ class ErrorCode(StrEnum):
 
 
 class AppError(Exception):
-    """A documented condition that ends a request; its message is shown to the caller."""
+    """A documented condition that ends a request; its message is shown to the caller.
+
+    `remedy` is what to do about it on the command line, where alone it is shown; "" if nothing.
+    `data` is what programs are told besides, as facts that are true or absent; None for nothing.
+    """
 
     code: ClassVar[ErrorCode]
     message: ClassVar[str]
+    remedy: str = ""
+    data: ClassVar[Mapping[str, bool] | None] = None
 
-    def __init__(self, message: str | None = None, *, retry_after: int | None = None) -> None:
+    def __init__(
+        self, message: str | None = None, *, retry_after: int | None = None, remedy: str = ""
+    ) -> None:
         self.public_message = message or self.message
         self.retry_after = retry_after
+        self.remedy = remedy or self.remedy
         super().__init__(self.public_message)
+
+    @property
+    def message_with_remedy(self) -> str:
+        """The message as the command line shows it."""
+        return f"{self.public_message} {self.remedy}".rstrip()
 
     @classmethod
     def example(cls) -> str:

@@ -31,6 +31,8 @@ EXPIRED_RETENTION = timedelta(minutes=10)
 # More than the skew of any of our clocks: the clock decides expiry, not the TTL.
 TTL_MARGIN = timedelta(minutes=1)
 
+LIFE = {"opened_at", "expires_at"}
+
 # What `ended_by` says once the attempts are spent; otherwise it names the attempt that consumed it.
 _NO_ATTEMPTS_LEFT = "attempts"
 
@@ -104,6 +106,7 @@ class FlowStore:
         content = {
             "data": json.dumps(data, ensure_ascii=False),
             "attempts": 0,
+            "opened_at": now.timestamp(),
             "expires_at": expires_at,
         }
 
@@ -129,7 +132,8 @@ class FlowStore:
         if "data" not in found:
             return None
         expires_at = datetime.fromtimestamp(float(found["expires_at"]), UTC)
-        state = FlowState.OPEN if expires_at > self._clock.now() else FlowState.EXPIRED
+        is_open = _is_open(self._clock, found)
+        state = FlowState.OPEN if is_open else FlowState.EXPIRED
         if ended_by := found.get("ended_by"):
             spent = ended_by == _NO_ATTEMPTS_LEFT
             state = FlowState.EXHAUSTED if spent else FlowState.CONSUMED
@@ -194,8 +198,9 @@ def put_once(
     seal: Callable[[str], str] = str,
 ) -> None:
     """Store `data` for `lifetime` or until it is taken; Redis sees only what `seal` returns."""
-    expires_at = (rt.clock.now() + lifetime).timestamp()
-    kept = seal(json.dumps({**data, "expires_at": expires_at}, ensure_ascii=False))
+    now = rt.clock.now()
+    life = {"opened_at": now.timestamp(), "expires_at": (now + lifetime).timestamp()}
+    kept = seal(json.dumps({**data, **life}, ensure_ascii=False))
     rt.redis.breaker.call(lambda redis: redis.setex(key, lifetime + TTL_MARGIN, kept))
 
 
@@ -210,4 +215,17 @@ def take_once(
     if kept is None:
         return None
     data: dict[str, Any] = json.loads(unseal(kept))
-    return data if data.pop("expires_at") > rt.clock.now().timestamp() else None
+    is_open = _is_open(rt.clock, data)
+    return {name: data[name] for name in data.keys() - LIFE} if is_open else None
+
+
+def _is_open(clock: Clock, life: Mapping[str, Any]) -> bool:
+    """Return whether what lives from `opened_at` to `expires_at` does so now.
+
+    0.2 did not write when it began.
+    """
+    began_at, ends_at = (
+        datetime.fromtimestamp(float(life.get(name, 0)), UTC)
+        for name in ("opened_at", "expires_at")
+    )
+    return ends_at > clock.now() and not clock.is_ahead(began_at)

@@ -20,7 +20,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from app.core.addresses import subscriber_prefix
-from app.core.clock import Clock
+from app.core.clock import SKEW, Clock
 from app.core.config import Bucket, FailureLimit
 from app.core.errors import AppError, Misconfigured, RateLimited, ServerFault, Unavailable
 from app.core.redis import Breaker
@@ -36,8 +36,8 @@ NO_VERDICTS = (Misconfigured, ServerFault, Unavailable)
 # The limit of all networks of one IPv6 subscriber together, as a multiple of that of one network.
 SUBSCRIBER_LIMIT_FACTOR = 10
 
-# What exceeds a bucket's maximum by more than this was written by a fast clock, see `flask doctor`.
-MAX_SKEW_SECONDS = 5
+# What lies further ahead was written by a clock that was ahead, see `Clock.is_ahead`.
+MAX_SKEW_SECONDS = int(SKEW.total_seconds())
 
 # The generic cell rate algorithm (GCRA): one number per key, the time its bucket is full again.
 # Takes one token from every bucket or none; returns 0, or how many milliseconds to wait. What a
@@ -96,8 +96,8 @@ def raise_if_limited(wait_ms: int, message: str | None = None) -> None:
 
 # Counts an attempt in sorted sets scored by time, under all keys or none. Returns 0, or the
 # milliseconds to wait. The limit of the second key is SUBSCRIBER_LIMIT_FACTOR times that of the
-# first. An attempt is never counted twice. No wait exceeds the window, after which the key has
-# expired, whatever a machine whose clock is ahead wrote into it.
+# first. An attempt is never counted twice. No wait exceeds the window, and what lies further ahead
+# is forgotten: a clock that was ahead has written it.
 # The index, if there is one, has the counters of one account, each with its limit and the time of
 # its last attempt. KEYS: the counters, then perhaps the index. ARGV: now, window in seconds, slots
 # in the window, name of the attempt, number of counters.
@@ -107,6 +107,7 @@ local counters, limit = tonumber(ARGV[5]), most
 for number = 1, counters do
   local key = KEYS[number]
   redis.call('ZREMRANGEBYSCORE', key, '-inf', now - window)
+  redis.call('ZREMRANGEBYSCORE', key, now + window, '+inf')
   if redis.call('ZCARD', key) >= limit and not redis.call('ZSCORE', key, attempt) then
     local oldest = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
     local wait = math.min(tonumber(oldest[2]) + window - now, window)
@@ -238,7 +239,7 @@ class AttemptLimits:
                     pipeline.zrange(counter, 0, -1, withscores=True)
                 found = pipeline.execute()
             return [
-                (int(limit), [at for _, at in each if at > now - window])
+                (int(limit), [at for _, at in each if abs(now - at) < window])
                 for (limit, _), each in zip(counters, found, strict=True)
             ]
 
@@ -246,7 +247,7 @@ class AttemptLimits:
             counted = self._breaker.call(read)
         except RedisError:
             return None
-        ends = [min(times) + window for limit, times in counted if len(times) >= limit]
+        ends = [min(*times, now) + window for limit, times in counted if len(times) >= limit]
         until = datetime.fromtimestamp(max(ends), UTC) if ends else None
         return Failures(max((len(times) for _, times in counted), default=0), until)
 

@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from email.message import EmailMessage
-from email.policy import SMTP
 from email.utils import make_msgid
 from functools import cached_property
 from typing import Any
@@ -23,27 +21,34 @@ import gevent
 
 from app.core.email_address import Mailbox
 from app.core.http_client import verifying_tls
-from app.core.smtp_login import log_in, repeats
+from app.core.letter import written
+from app.core.smtp_failures import REFUSALS, Undeliverable, Unwelcome, reply, undeliverable
+from app.core.smtp_login import log_in
 from app.core.texts import one_line
 
 IMPLICIT_TLS_PORT = 465
 NO_STARTTLS = "the server offers no STARTTLS; to send to it unencrypted, set mail_security=false"
 FAREWELL_SECONDS = 1.0
+OK = 250
 GO_AHEAD = 354  # the reply to DATA: the content may follow
-REFUSALS = range(400, 600)  # any other error reply is malformed or incomplete
+ACCEPTED = range(200, 300)  # the first digit decides (RFC 5321, section 4.2.1)
+UNKNOWN_COMMAND = (500, 502)
 MAX_MAILS_PER_CONNECTION = 100  # some servers refuse more
-MAX_LINE_LENGTH = 998  # RFC 5322, section 2.1.1
 
 
 @dataclass(frozen=True)
 class SmtpServer:
-    """Where mail is submitted; an empty `username` means no AUTH."""
+    """Where mail is submitted; an empty `username` means no AUTH.
+
+    `helo_name` is what this client calls itself; empty: what the machine is called.
+    """
 
     host: str
     port: int
     username: str = ""
     password: str = field(default="", repr=False)
     uses_tls: bool = True
+    helo_name: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,20 +99,26 @@ class Letter(flask_mail.Message):
         self.msgId = make_msgid(domain=sender.domain)
         self._from, self._to, self._written_at = sender, recipient, written_at
 
+    @property
+    def recipient(self) -> str:
+        """The address that it goes to."""
+        return self._to.address
+
     def as_bytes(self) -> bytes:
         """Return the mail in wire format.
 
-        Flask-Mail's own may have longer lines than RFC 5322 allows.
+        Flask-Mail's own may have longer lines than RFC 5322 allows, and decodes addresses.
         """
-        mail, text = EmailMessage(policy=SMTP), self.body or ""
-        mail["From"], mail["To"], mail["Subject"] = self._from, self._to, self.subject
-        mail["Date"], mail["Message-ID"] = self._written_at, self.msgId
-        mail["Auto-Submitted"] = "auto-generated"  # suppresses out-of-office replies (RFC 3834)
-        # Not encoded if possible, so that a link in a mail file can be copied from a terminal.
-        is_plain = text.isascii() and max(map(len, text.splitlines()), default=0) <= MAX_LINE_LENGTH
-        mail.set_content(text, cte="7bit" if is_plain else "quoted-printable")
-        mail.add_alternative(self.html, subtype="html", cte="quoted-printable")
-        return mail.as_bytes()
+        sender, recipient = self._from, self._to
+        return written(
+            sender=(sender.address, sender.name),
+            recipient=(recipient.address, recipient.name),
+            subject=self.subject,
+            text=self.body or "",
+            html=self.html or "",
+            written_at=self._written_at,
+            message_id=self.msgId,
+        )
 
 
 class SmtpConnection:
@@ -122,7 +133,7 @@ class SmtpConnection:
 
         Raises: Undeliverable.
         """
-        self._attempt(server, lambda: self._submit(server, letter))
+        self._attempt(server, lambda: self._submit(server, letter), letter.recipient)
 
     def check_server(self, server: SmtpServer) -> None:
         """Connect as for a mail, with TLS and login, but submit none.
@@ -138,7 +149,9 @@ class SmtpConnection:
             self._open.say_goodbye()
             self._open = None
 
-    def _attempt(self, server: SmtpServer, converse: Callable[[], object]) -> None:
+    def _attempt(
+        self, server: SmtpServer, converse: Callable[[], object], recipient: str = ""
+    ) -> None:
         seconds = self._mailer.timeouts.attempt
         ends_at = time.monotonic() + seconds
         try:
@@ -146,7 +159,7 @@ class SmtpConnection:
             with gevent.Timeout(seconds, TimeoutError), self._mailer.context():
                 converse()
         except (smtplib.SMTPException, OSError, UnicodeError) as error:
-            failure = undeliverable(error, server.username, server.password)
+            failure = undeliverable(error, server.username, server.password, recipient)
             if time.monotonic() >= ends_at:
                 reason = f"the server took longer than {seconds:g} s"
                 failure = Undeliverable(reason, is_server_failure=True)
@@ -181,15 +194,50 @@ class SmtpConnection:
 
 
 class _Smtp(smtplib.SMTP):
-    """An SMTP client that records how far a mail has got."""
+    """An SMTP client that records how far a mail has got, and what was refused on the way."""
 
     is_recipient_named = False
     is_content_sent = False
     content_seconds = 0.0
+    command = ""
+    ignorance = ""
+    refusal: tuple[int, bytes] | None = None
+
+    def ehlo(self, name: str = "") -> tuple[int, bytes]:
+        """Greet the server; only one that does not know EHLO is greeted by HELO.
+
+        smtplib takes any refusal for ignorance. After a 421, it would find that nobody is there.
+        Raises: SMTPHeloError.
+        """
+        code, text = super().ehlo(name)
+        if code in REFUSALS:
+            if code not in UNKNOWN_COMMAND:
+                raise Unwelcome(code, text, self.local_hostname)
+            self.ignorance = f" (it answered EHLO: {one_line(reply(code, text))})"
+        return code, text
+
+    def helo(self, name: str = "") -> tuple[int, bytes]:
+        """Greet the server as of old.
+
+        Raises: SMTPHeloError.
+        """
+        code, text = super().helo(name)
+        if code in REFUSALS:
+            raise Unwelcome(code, text, self.local_hostname)
+        return code, text
+
+    def putcmd(self, cmd: str, args: str = "") -> None:
+        self.command = cmd.lower()
+        super().putcmd(cmd, args)
+
+    def mail(self, sender: str, options: Sequence[str] = ()) -> tuple[int, bytes]:
+        code, text = super().mail(sender, options)
+        return _any_success(code), text
 
     def rcpt(self, recip: str, options: Sequence[str] = ()) -> tuple[int, bytes]:
         self.is_recipient_named = True
-        return super().rcpt(recip, options)
+        code, text = super().rcpt(recip, options)
+        return _any_success(code), text
 
     def getreply(self) -> tuple[int, bytes]:
         """Return a reply; after the one to DATA, the content is sent.
@@ -198,11 +246,18 @@ class _Smtp(smtplib.SMTP):
         10 s, and a retry would deliver the mail twice (RFC 5321, section 4.5.3.2.6).
         """
         code, text = super().getreply()
-        if code == GO_AHEAD:
+        if code in REFUSALS:
+            self.refusal = code, text
+        if code == GO_AHEAD and self.command == "data":
             self.is_content_sent = True
             if self.sock is not None:
                 self.sock.settimeout(self.content_seconds)
         return code, text
+
+
+def _any_success(code: int) -> int:
+    """Return a code as smtplib knows it: it takes other successes for refusals."""
+    return OK if code in ACCEPTED else code
 
 
 class _TlsSmtp(_Smtp, smtplib.SMTP_SSL):
@@ -220,17 +275,20 @@ class _Connection(flask_mail.Connection):
 
     def configure_host(self) -> _Smtp:
         """Connect, with TLS and login as the server's settings say."""
-        server, seconds, tls = self.server, self.mail.timeouts.answer, self.mail.tls
+        server, tls = self.server, self.mail.tls
         has_implicit_tls = server.uses_tls and server.port == IMPLICIT_TLS_PORT
+        place = server.host, server.port, server.helo_name or None
+        host: _Smtp
         if has_implicit_tls:
-            host: _Smtp = _TlsSmtp(server.host, server.port, timeout=seconds, context=tls)
+            host = _TlsSmtp(*place, timeout=self.mail.timeouts.answer, context=tls)
         else:
-            host = _Smtp(server.host, server.port, timeout=seconds)
+            host = _Smtp(*place, timeout=self.mail.timeouts.answer)
         try:
             if server.uses_tls and not has_implicit_tls:
                 _encrypt(host, tls)
             if server.username:
-                log_in(host, server.username, server.password)
+                _log_in(host, server.username, server.password)
+            host.ehlo_or_helo_if_needed()  # so that an examination greets the server, too
         except BaseException:
             host.close()
             raise
@@ -247,7 +305,10 @@ class _Connection(flask_mail.Connection):
             self.host.sock.settimeout(self.mail.timeouts.answer)
         try:
             self.send(letter)
-        except smtplib.SMTPDataError:
+        except smtplib.SMTPDataError as error:
+            if self.host.is_content_sent and error.smtp_code in ACCEPTED:
+                self.num_emails += 1
+                return  # which smtplib takes for a refusal, too
             # If the server refuses DATA itself, smtplib leaves the mail's transaction open, and the
             # server would refuse the next mail (RFC 5321, section 4.1.4).
             with suppress(smtplib.SMTPServerDisconnected):
@@ -264,86 +325,21 @@ class _Connection(flask_mail.Connection):
         self.host.close()
 
 
-def _encrypt(host: smtplib.SMTP, tls: ssl.SSLContext) -> None:
+def _encrypt(host: _Smtp, tls: ssl.SSLContext) -> None:
     try:
         host.starttls(context=tls)
     except smtplib.SMTPNotSupportedError as error:
-        raise smtplib.SMTPNotSupportedError(NO_STARTTLS) from error
+        raise smtplib.SMTPNotSupportedError(NO_STARTTLS + host.ignorance) from error
 
 
-MAX_REASON_LENGTH = 255
-PERMANENT = range(500, 600)
-CLOSING = 421  # to any command: the server is closing the connection (RFC 5321, section 3.8)
-
-
-class Undeliverable(Exception):
-    """A mail was not accepted.
-
-    `reason` is short, without a full stop, and repeats neither the mail nor a password. `is_final`:
-    a retry is pointless, since the recipient was refused permanently. `is_server_failure`: any
-    other mail would have failed as well. `may_be_mail_specific`: or this mail alone may be at
-    fault, as the server had accepted login and sender by then. `may_have_arrived`: the server has
-    the content and never said whether it accepts it, so that a retry may deliver it twice.
-    """
-
-    may_be_mail_specific = False
-    may_have_arrived = False
-
-    def __init__(
-        self, reason: str, *, is_final: bool = False, is_server_failure: bool = False
-    ) -> None:
-        self.reason = one_line(reason)[:MAX_REASON_LENGTH].rstrip(".")
-        self.is_final = is_final
-        self.is_server_failure = is_server_failure
-        super().__init__(self.reason)
-
-
-def undeliverable(error: Exception, username: str, password: str) -> Undeliverable:
-    """Translate an error of smtplib; its reason never repeats the credentials."""
-    if isinstance(error, smtplib.SMTPRecipientsRefused):
-        [(code, text), *_] = error.recipients.values()
-        reason = f"the server refused the recipient: {_reply(code, text)}"
-        return Undeliverable(reason, is_final=code in PERMANENT, is_server_failure=code == CLOSING)
-    if isinstance(error, smtplib.SMTPDataError):
-        # Its text may quote the mail, so only the codes are kept.
-        reply = _reply(error.smtp_code, error.smtp_error).split()
-        codes = [word for word in reply[:2] if word.replace(".", "").isdigit()]
-        reason = f"the server refused the mail: {' '.join(codes)}"
-        return Undeliverable(reason, is_server_failure=error.smtp_code == CLOSING)
-    reason = _reason(error)
-    if repeats(reason, username, password):
-        reason = "the server repeated the credentials in its refusal"
-    return Undeliverable(reason, is_server_failure=True)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, smtplib.SMTPSenderRefused):
-        return f"the server refused the sender: {_reply(error.smtp_code, error.smtp_error)}"
-    if isinstance(error, smtplib.SMTPAuthenticationError):
-        reply = _reply(error.smtp_code, error.smtp_error)
-        return f"the server refused user name and password: {reply}"
-    if isinstance(error, smtplib.SMTPResponseException):
-        return f"the server answered: {_reply(error.smtp_code, error.smtp_error)}"
-    if isinstance(error, smtplib.SMTPServerDisconnected):
-        cause = error.__context__
-        return _of_connection(cause) if isinstance(cause, OSError) else "the server hung up"
-    if isinstance(error, smtplib.SMTPException):
-        return str(error)  # such as a missing extension
-    if isinstance(error, OSError):
-        return _of_connection(error)
-    return "mail_smtp_host cannot be the name of a host"
-
-
-def _of_connection(error: OSError) -> str:
-    if isinstance(error, TimeoutError):
-        return "the server did not answer in time"
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"the server's certificate is not valid: {error.verify_message}"
-    if isinstance(error, ssl.SSLError):
-        return f"TLS failed: {error.reason or 'the server hung up'}"
-    return f"the server cannot be reached: {error.strerror or error}"
-
-
-def _reply(code: int, text: bytes | str) -> str:
-    words = text.decode(errors="replace") if isinstance(text, bytes) else text
-    return f"{code} {words}"
+def _log_in(host: _Smtp, username: str, password: str) -> None:
+    host.refusal = None
+    try:
+        log_in(host, username, password)
+    except smtplib.SMTPServerDisconnected as error:
+        # It refused one way to log in and hung up at the next, which smtplib tries regardless.
+        if host.refusal is None:
+            raise
+        raise smtplib.SMTPAuthenticationError(*host.refusal) from error
+    except smtplib.SMTPNotSupportedError as error:
+        raise smtplib.SMTPNotSupportedError(f"{error}{host.ignorance}") from error

@@ -2,12 +2,15 @@
 
 import hmac
 import logging
+import time
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
+from hashlib import pbkdf2_hmac
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nacl.exceptions import CryptoError
 from nacl.pwhash import argon2id
@@ -26,6 +29,12 @@ MIN_PASSWORD_LENGTH = 8
 MAX_PASSWORD_LENGTH = 128
 # What a request may carry: an overlong password is refused as such, not as a malformed body.
 MAX_TYPED_PASSWORD_LENGTH = 4096
+# How often a sample is verified to learn its cost: the least is what it takes undisturbed.
+MEASURED_TIMES = 3
+# What passlib raises for hashes that are none, or damaged.
+UNREADABLE = (ValueError, TypeError, AssertionError)
+# A fraction of a millisecond.
+FILLING_ROUNDS = 500
 
 
 def is_acceptable(password: str) -> bool:
@@ -84,6 +93,28 @@ class Verdict:
     new_hash: str | None = field(default=None, repr=False)
 
 
+class Cost(NamedTuple):
+    """What work takes, in seconds.
+
+    `cpu` is computed by this thread, `process` by all threads, those of Argon2's lanes among them;
+    `wall` passes until it is done, with what others do meanwhile.
+    """
+
+    cpu: float
+    wall: float
+    process: float
+
+    @classmethod
+    def now(cls) -> "Cost":
+        """Return what the clocks say."""
+        return cls(time.thread_time(), time.perf_counter(), time.process_time())
+
+    def since(self) -> "Cost":
+        """Return what was spent since `now`."""
+        now = Cost.now()
+        return Cost(now.cpu - self.cpu, now.wall - self.wall, now.process - self.process)
+
+
 class Passwords:
     """Hashes and verifies passwords in a native thread pool of their own.
 
@@ -101,31 +132,74 @@ class Passwords:
             argon2__time_cost=cost.passes,
             argon2__parallelism=cost.lanes,
         )
+        self._costs: dict[str, Cost] = {}
 
     def hash(self, password: str) -> str:
         """Return the hash to store."""
         hashed: str = self._pool.run(self._context.hash, normalized(password))
         return hashed
 
-    def check(self, password: str, stored_hash: str | None) -> Verdict:
+    @cached_property
+    def own_sample(self) -> str:
+        """A sample of the hashes made here."""
+        return foreign_hashes.sample_of(self._context.hash("any"))
+
+    def seconds(self, sample: str) -> float:
+        """Return how long this machine computes for one check of a hash like this sample.
+
+        However busy it is; for commands, whose process computes nothing else at the same time.
+        """
+        return self._pool.run(self._cost, sample).process
+
+    def check(
+        self, password: str, stored_hash: str | None, samples: Collection[str] = ()
+    ) -> Verdict:
         """Compare a typed password with a stored hash.
 
-        None (no account, or one without a password) takes the same time and never matches.
+        None (no account, or one without a password) never matches. Whatever is refused takes as
+        long as the dearest kind of hash that accounts have, of which there are these samples.
         """
         if len(password) > MAX_PASSWORD_LENGTH:
             stored_hash = None  # no such password was ever accepted
-        return self._pool.run(self._check, password[:MAX_PASSWORD_LENGTH], stored_hash)
+        typed = password[:MAX_PASSWORD_LENGTH]
+        return self._pool.run(self._check_evenly, typed, stored_hash, samples)
+
+    def _check_evenly(
+        self, password: str, stored_hash: str | None, samples: Collection[str]
+    ) -> Verdict:
+        began = Cost.now()
+        verdict = self._check(password, stored_hash)
+        kinds, times = {*samples, self.own_sample}, len({normalized(password), password})
+        if verdict.matches or len(kinds) == times == 1:
+            return verdict
+        costs = [self._cost(sample) for sample in kinds]
+        # Dearer ones were imported before that was refused: nobody else waits as long.
+        most = foreign_hashes.MAX_SECONDS
+        cpu, wall, _ = (times * min(max(one), most) for one in zip(*costs, strict=True))
+        while began.since().cpu < cpu or began.since().wall < wall:
+            pbkdf2_hmac("sha256", b"", b"", FILLING_ROUNDS)
+        return verdict
+
+    def _cost(self, sample: str) -> Cost:
+        if sample not in self._costs:
+            spent = []
+            for _ in range(MEASURED_TIMES):
+                began = Cost.now()
+                with suppress(*UNREADABLE):
+                    self._context.verify("any", sample)
+                spent.append(began.since())
+            self._costs[sample] = Cost(*map(min, zip(*spent, strict=True)))
+        return self._costs[sample]
 
     def _check(self, password: str, stored_hash: str | None) -> Verdict:
         if stored_hash is None:
             self._context.dummy_verify()
             return Verdict(matches=False)
         # Services whose hashes were imported may have taken a password as it was typed.
-        is_own = self._context.identify(stored_hash) == SodiumArgon2.name
-        spellings = {normalized(password)} if is_own else {normalized(password), password}
+        spellings = {normalized(password), password}
         try:
             matches = any(self._context.verify(one, stored_hash) for one in spellings)
-        except ValueError:
+        except UNREADABLE:
             # Not a valid hash, e.g. after a failed import: treated like no password.
             log.exception("a stored password hash cannot be read")
             self._context.dummy_verify()

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from redis import BlockingConnectionPool, ConnectionPool, Redis
 from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.driver_info import DriverInfo
-from redis.exceptions import InvalidResponse, RedisError
+from redis.exceptions import InvalidResponse, ReadOnlyError, RedisError
 from redis.retry import Retry
 
 from app.core.clock import Clock
@@ -73,6 +73,7 @@ def connect(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS, retries: int 
         socket_timeout=timeout_seconds,
         socket_connect_timeout=timeout_seconds,
         retry=Retry(ExponentialBackoff(cap=0.05, base=0.01), retries),
+        retry_on_error=[ReadOnlyError],  # a connection to what has become a replica is not kept
         decode_responses=True,
         driver_info=DRIVER,
         socket_read_size=READ_BYTES,

@@ -33,24 +33,38 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class SignInSwitch:
+    """What lets people in and was switched, in words: "Signing in with a passkey", "switched off".
+
+    `name` is the same however often it is switched.
+    """
+
+    name: str
+    what: str
+    did: str
+
+
+@dataclass(frozen=True)
 class Hooks:
     """What areas do for lower layers, which may not import them; filled by the factory.
 
     `extra_login_methods` say whether anybody, `sign_in_methods` whether an account can sign in,
     `external_confirmations` whether it can confirm a session by another service;
     `on_sign_in_switch` are called in the transaction that switches a way to sign in, with the
-    operator and a sentence about it; `on_unverified_reset` remove what must not survive a reset
-    through an unverified address. `on_start`, each of which returns its stop function, and
+    operator and what was switched; `on_unverified_reset` remove what must not survive a reset
+    through an unverified address, `on_unproven_reset` what must not survive one through an address
+    whose owner never acted in person. `on_start`, each of which returns its stop function, and
     `on_shutdown` are called by the serving process.
     """
 
     extra_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
     sign_in_methods: list[SignInMethod] = field(default_factory=list)
     external_confirmations: list[SignInMethod] = field(default_factory=list)
-    on_sign_in_switch: list[Callable[["Runtime", Session, Operator, str], None]] = field(
+    on_sign_in_switch: list[Callable[["Runtime", Session, Operator, SignInSwitch], None]] = field(
         default_factory=list
     )
     on_unverified_reset: list[Callable[[Session, int], int]] = field(default_factory=list)
+    on_unproven_reset: list[Callable[[Session, int], int]] = field(default_factory=list)
     on_start: list[Callable[[], Callable[[], None]]] = field(default_factory=list)
     on_shutdown: list[Callable[[], None]] = field(default_factory=list)
     stops: list[Callable[[], None]] = field(default_factory=list)

@@ -16,9 +16,7 @@ log = logging.getLogger(__name__)
 # Up to here every integer is exact in a double, which is how many JSON readers store numbers.
 MAX_EXACT_INTEGER = 2**53
 
-ValueType = Literal[
-    "boolean", "number", "string", "multiline", "string_array", "string_enum", "string_enum_set"
-]
+ValueType = Literal["boolean", "number", "string", "multiline", "string_array", "string_enum_set"]
 # What the entries of a list are.
 ItemKind = Literal["origin", "email_or_domain", "text"]
 
@@ -83,17 +81,22 @@ def number(
     unit: str = "",
     least: int = 1,
     most: int = MAX_EXACT_INTEGER,
+    is_off_at_zero: bool = False,
 ) -> Key[int]:
-    """Return a whole number of `unit` within bounds; a stored value outside them is ignored."""
+    """Return a whole number of `unit` within bounds; a stored value outside them is ignored.
+
+    With `is_off_at_zero`, 0 is taken whatever the bounds.
+    """
 
     def parse(text: str) -> int:
         value = whole_number(text.strip())
         if value is None:
             raise ValueError("must be a whole number")
-        if not least <= value <= most:
-            raise ValueError(f"must be from {least} to {most}")
+        if not least <= value <= most and not (is_off_at_zero and value == 0):
+            raise ValueError(f"must be {zero}from {least} to {most}")
         return value
 
+    zero = "0, or " if is_off_at_zero else ""
     bounds = f"{least} or more" if most == MAX_EXACT_INTEGER else f"{least} to {most}"
 
     def render(value: object) -> str:
@@ -102,10 +105,14 @@ def number(
             text = str(parse_size(text))
         return str(parse(text))
 
-    takes = f"{bounds} {unit}".rstrip()
+    takes = f"{zero}{bounds} {unit}".rstrip()
     if unit == "bytes":
         takes += ", or with a unit such as MB or MiB"
-    told: dict[str, Any] = {"unit": unit, "minimum": least, "maximum": most}
+    told: dict[str, Any] = {
+        "unit": unit,
+        "minimum": 0 if is_off_at_zero else least,
+        "maximum": most,
+    }
     return Key(name, meaning, takes, "number", default, parse, render, **told)
 
 
@@ -144,7 +151,10 @@ def text(
 def choice(
     name: str, meaning: str, default: str, options: tuple[str, ...], *, is_switch: bool = False
 ) -> Key[str]:
-    """Return one of a few words; `is_switch` also accepts the other words for true and false."""
+    """Return one of a few words: a string with options.
+
+    `is_switch` also accepts the other words for true and false.
+    """
 
     def parse(text: str) -> str:
         word = text.strip().lower()
@@ -159,7 +169,7 @@ def choice(
         return parse(_as_text(value))
 
     takes = f"{', '.join(options[:-1])} or {options[-1]}"
-    return Key(name, meaning, takes, "string_enum", default, parse, render, options=options)
+    return Key(name, meaning, takes, "string", default, parse, render, options=options)
 
 
 def text_list(

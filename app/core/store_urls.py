@@ -18,6 +18,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from app.core import redis as redis_client
+from app.core.texts import sqlite_url
 
 # SQLAlchemy's names of its drivers for PostgreSQL are understood, too; psycopg2 is used.
 _POSTGRESQL = re.compile(r"postgres(ql)?(\+\w+)?://")
@@ -65,7 +66,7 @@ def database_url(raw: str) -> str:
         raise ValueError("must name a file: every worker would have a memory database of its own")
     if Path(path).is_dir():
         raise ValueError("must name a file, not a folder")
-    return f"sqlite:///{Path(path).absolute()}"
+    return sqlite_url(Path(path).absolute())
 
 
 def libpq_parameters(url: str) -> dict[str, str]:

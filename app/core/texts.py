@@ -6,7 +6,8 @@ import unicodedata
 from collections.abc import Iterable
 from fractions import Fraction
 from importlib import resources
-from urllib.parse import urlsplit
+from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 # The list behind `zoneinfo.available_timezones`, without the zones that the system adds.
 _ZONES = frozenset(resources.files("tzdata").joinpath("zones").read_text("ascii").split())
@@ -42,10 +43,26 @@ def has_controls(text: str, *, allowed: str = "") -> bool:
 
 
 def one_line(text: str) -> str:
-    """Return a text as one line without control characters, safe in a header and in a log."""
+    """Return a text as one line without control characters, safe in a header and in a log.
+
+    A character that this Python does not know yet stays, so that every Python gives the same.
+    """
     if not text.isprintable():
-        text = "".join(c if c.isprintable() else " " for c in text)
+        text = "".join(c if c.isprintable() or not _is_assigned(c) else " " for c in text)
     return " ".join(text.split())
+
+
+def folded(text: str) -> str:
+    """Return the form in which texts are searched: equal for all that differ in letter case only.
+
+    Unicode's full case folding, so that "Straße" is found as "STRASSE", of the composed form, in
+    which an "ö" is one character however it was typed.
+    """
+    return unicodedata.normalize("NFC", text).casefold()
+
+
+def _is_assigned(character: str) -> bool:
+    return unicodedata.category(character) != "Cn"
 
 
 def pluralized(number: int, one: str, many: str) -> str:
@@ -107,10 +124,28 @@ def typed_id(text: str) -> int | None:
     return _number(text.strip())
 
 
+def typed_reference(text: str) -> tuple[int | None, str | None]:
+    """Return the id and the name that an operator may mean; None for what is not meant.
+
+    `129` may be both; `id:129` and `name:129` say which.
+    """
+    kind, colon, rest = text.strip().partition(":")
+    if colon and kind == "id":
+        return _number(rest), None
+    if colon and kind == "name":
+        return None, rest
+    return typed_id(text), text
+
+
 def _number(text: str) -> int | None:
     if text.isascii() and text.isdigit() and len(text) <= MAX_ID_DIGITS:
         return int(text)
     return None
+
+
+def sqlite_url(file: Path) -> str:
+    """Return the URL of a database file, whatever characters its path has."""
+    return f"sqlite:///{quote(str(file))}"
 
 
 DEFAULT_PORTS = {"http": 80, "https": 443}

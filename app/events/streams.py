@@ -13,6 +13,7 @@ from prometheus_client import Counter, Gauge
 from redis import Redis
 from redis.exceptions import RedisError
 
+from app.core.clock import SKEW
 from app.core.runtime import Runtime
 from app.core.tokens import random_hex
 from app.events.errors import TooManyStreams, WorkerFull
@@ -28,8 +29,9 @@ PERMITS_KEY = "gatehouse:user_streams:"
 LEASE_SECONDS = 45
 
 # Adds a permit and returns 1, or returns 0 if the account has reached the limit.
-_ACQUIRE = """
+_ACQUIRE = f"""
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], ARGV[3] + {SKEW.total_seconds()}, '+inf')
 if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
 redis.call('ZADD', KEYS[1], ARGV[3], ARGV[4])
 redis.call('EXPIRE', KEYS[1], ARGV[5])

@@ -124,7 +124,7 @@ class Provider(Base):
                 return None
             case {**others} if "microsoft" not in others:
                 return None
-        raise ValueError("the stored options cannot be read: set --tenant again")
+        raise ValueError("the stored options cannot be read: set the tenant again")
 
     def allows(self, address: str) -> bool:
         """Return whether an email address is in an allowed domain; subdomains do not match.
@@ -135,6 +135,14 @@ class Provider(Base):
         if domains is None or domains == []:
             return True
         return isinstance(domains, list) and address.rpartition("@")[2].lower() in domains
+
+    def is_trusted_with(self, address: str) -> bool:
+        """Return whether an address that this provider calls verified counts as proven.
+
+        A provider that neither joins nor makes accounts by addresses may say of them what it likes.
+        """
+        is_trusted = self.auto_link_verified_email_enabled or self.auto_provision_enabled
+        return is_trusted and self.allows(address)
 
 
 class Identity(Base):
@@ -171,6 +179,7 @@ class PendingIdentity(Base):
 
     The email address that the provider reported is deliberately not stored.
     `verification_token_digest` is None until a mail is requested, which is possible once;
+    `browser_digest` is of the id of the browser that requested it;
     `owner_session_version` is that of the address's account at that moment, or a new account's. It
     stays None if a release older than migration 0007, still running in an upgrade, sent the mail.
     """
@@ -191,6 +200,7 @@ class PendingIdentity(Base):
     verification_token_digest: Mapped[str | None] = mapped_column(String(64), unique=True)
     email_requested_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
     owner_session_version: Mapped[int | None] = mapped_column(BigInteger)
+    browser_digest: Mapped[str | None] = mapped_column(String(64))
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
     expires_at: Mapped[datetime] = mapped_column(UTCDateTime, index=True)
     consumed_at: Mapped[datetime | None] = mapped_column(UTCDateTime)

@@ -6,6 +6,7 @@ from marshmallow import RAISE, Schema, fields, post_load, validate
 
 from app.core.passwords import MAX_TYPED_PASSWORD_LENGTH
 from app.external_auth.models import ProviderKind, TokenAuth
+from app.external_auth.sign_in.pending import MailAnswer
 from app.external_auth.sign_in.signed_in import Intent
 from app.users.schemas import EMAIL_RULE
 from app.web.paging import Moment
@@ -44,6 +45,12 @@ class ConfirmMailboxQuery(RequestSchema):
     """GET /auth/external-auth/email-verification/confirm."""
 
     token = fields.String(load_default="")
+
+
+class AnswerMailboxQuery(ConfirmMailboxQuery):
+    """POST /auth/external-auth/email-verification/confirm."""
+
+    answer = fields.Enum(MailAnswer, by_value=True, load_default=MailAnswer.YES)
 
 
 class RequestExternalEmailSchema(RequestSchema):

@@ -5,10 +5,12 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlencode
 
 from flask import Blueprint, Response, after_this_request, request
 from marshmallow import fields
 
+from app.contact_verification import tokens
 from app.core.access import Principal
 from app.core.errors import BadRequest, ErrorCode
 from app.core.runtime import Runtime
@@ -17,6 +19,7 @@ from app.external_auth import errors, links
 from app.external_auth.models import Identity, Provider
 from app.external_auth.providers.service import list_enabled
 from app.external_auth.schemas import (
+    AnswerMailboxQuery,
     CallbackQuery,
     ConfirmMailboxQuery,
     ExternalLinkItem,
@@ -27,7 +30,7 @@ from app.external_auth.schemas import (
     StartExternalLoginSchema,
 )
 from app.external_auth.sign_in import pending, service
-from app.external_auth.sign_in.pending import MailLinkFailure
+from app.external_auth.sign_in.pending import MailAnswer, MailLinkFailure, Question
 from app.external_auth.sign_in.service import (
     PREFIX,
     UNIFIED_CALLBACK,
@@ -40,6 +43,8 @@ from app.external_auth.sign_in.signed_in import Intent
 from app.login import sign_in_methods
 from app.login.completion import LoginOutcome, MfaRequired
 from app.login.schemas import LOGIN_STEP
+from app.pages.registry import JOIN
+from app.pages.views import question
 from app.web import cookies, origin
 from app.web.errors import as_refusal, note_failure, status_of
 from app.web.guards import (
@@ -177,22 +182,46 @@ def legacy_callback(kind: str, provider: str, **returned: str | None) -> Respons
 def request_mail(flow_token: str, email: str) -> dict[str, str]:
     """Send a mail, once, to prove the mailbox of the identity that waits under `flow_token`."""
     origin.check_source()
-    pending.request_verification_mail(runtime(), flow_token=flow_token, email=email)
+    rt = runtime()
+    life = max(int(pending.LIFE.total_seconds()), tokens.longest_life(rt))
+    browser = cookies.remember_browser(life)
+    pending.request_verification_mail(rt, flow_token=flow_token, email=email, browser=browser)
     return {"message": MAIL_SENT}
 
 
 @bp.get("/email-verification/confirm")
 @anonymous_route()
 @query_args(ConfirmMailboxQuery)
-@redirects(name="confirmExternalEmail")
-def confirm_mailbox(token: str) -> Response:
-    """Sign in with a mailed link; the browser is redirected as by the callback.
+@redirects(name="confirmExternalEmail", may_be_page=True)
+def open_mailed_link(token: str) -> Response:
+    """Open a mailed link: it signs in the browser that asked for it, redirected as by the callback.
 
-    `external_auth` of `/login` can also be `email_verification_missing`,
-    `email_verification_invalid` and `email_verification_expired`. HEAD does not use up the link.
+    Any other browser gets a page that says whose identity would be joined to which account, with a
+    button that posts to this address; nothing is used up. `external_auth` of `/login` can also be
+    `email_verification_missing`, `email_verification_invalid` and `email_verification_expired`.
+    HEAD does not use up the link.
     """
     rt = runtime()
-    return _redirect_to_outcome(lambda: pending.confirm_mailbox(rt, token, client()))
+    browser = cookies.browser_digest()
+    return _redirect_to_outcome(lambda: pending.open_link(rt, token, client(), browser))
+
+
+@bp.post("/email-verification/confirm")
+@anonymous_route(source_check=True)
+@query_args(AnswerMailboxQuery)
+@redirects(status=HTTPStatus.SEE_OTHER.value, name="answerExternalEmail")
+def answer_mailed_link(token: str, answer: MailAnswer) -> Response:
+    """Answer the page of a mailed link: `yes` signs in, redirected as by the callback.
+
+    `no` voids the link, and `external_auth` of `/login` is `email_verification_declined`.
+    """
+    rt = runtime()
+    if answer is MailAnswer.NO:
+        response = _redirect_to_outcome(lambda: pending.decline(rt, token))
+    else:
+        response = _redirect_to_outcome(lambda: pending.confirm_mailbox(rt, token, client()))
+    response.status_code = HTTPStatus.SEE_OTHER
+    return response
 
 
 @bp.post("/password-link")
@@ -270,7 +299,9 @@ def _finish_callback(
     )
 
 
-def _redirect_to_outcome(finish: Callable[[], SignInResult | MailLinkFailure]) -> Response:
+def _redirect_to_outcome(
+    finish: Callable[[], SignInResult | MailLinkFailure | Question],
+) -> Response:
     """Redirect a browser to where a sign-in led, or to the page that explains why it failed.
 
     A person is looking at the browser, to whom a JSON envelope would mean nothing.
@@ -284,8 +315,10 @@ def _redirect_to_outcome(finish: Callable[[], SignInResult | MailLinkFailure]) -
         return _to_failure(rt, error)
 
 
-def _to_frontend(rt: Runtime, result: SignInResult | MailLinkFailure) -> Response:
+def _to_frontend(rt: Runtime, result: SignInResult | MailLinkFailure | Question) -> Response:
     """Redirect to where a sign-in leads, and set the session cookies if there is a session."""
+    if isinstance(result, Question):
+        return question(JOIN, asked=result, path=f"?{urlencode({'token': request.args['token']})}")
     if isinstance(result, MailLinkFailure):
         note_failure(result.value)
         return to_page(rt, LOGIN_PAGE, {"external_auth": result.value})

@@ -10,6 +10,7 @@ from app.users.errors import (
     EmailExists,
     EmailInvalid,
     UsernameInvalid,
+    UsernameReserved,
 )
 
 
@@ -59,4 +60,5 @@ ACCEPT = (
     *NAMES_TAKEN,
     *NEW_PASSWORD,
     UsernameInvalid,
+    UsernameReserved,
 )

@@ -19,7 +19,7 @@ from app.core.client import Client
 from app.core.database.paging import Page, Wanted, read_ids
 from app.core.errors import AppError, RateLimited
 from app.core.runtime import Runtime
-from app.core.texts import shortened, typed_id
+from app.core.texts import folded, shortened, typed_id
 from app.core.tokens import digest, random_token
 from app.invitations.errors import (
     InvitationAccepted,
@@ -87,7 +87,7 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
     An error leaves the invitation open; of concurrent calls for one token exactly one succeeds.
     Raises the first that applies, in this order: PasswordLoginDisabled, what `look_up` raises,
     EmailBlocked, EmailNotAllowlisted, EmailExists, PasswordInvalid, SystemNotInitialized,
-    UsernameInvalid, UsernameExists, IdentifierExists.
+    UsernameInvalid, UsernameReserved, UsernameExists, IdentifierExists.
     """
     sign_in_methods.require_password_login(rt)
     invitation = look_up(rt, token)
@@ -95,7 +95,7 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
     _require_free_address(rt, token, invitation)
     users.require_acceptable(rt, password, username, invitation.email)
     setup.require_ready_now(rt)
-    identifiers.username(username)
+    users.require_unreserved(rt, identifiers.username(username))
     password_hash = rt.passwords.hash(password)
     quota = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA)
     now = rt.clock.now()
@@ -110,6 +110,7 @@ def accept(rt: Runtime, token: str, *, username: str, password: str, client: Cli
                 password_hash=password_hash,
                 activated_at=now,
                 email_verified_at=now,
+                proven_at=now,
                 storage_quota=quota,
                 policy_group_id=setup.get_group_id_for_new_account(session),
             )
@@ -160,8 +161,10 @@ def resend(rt: Runtime, by: Operator, typed: str | int) -> CreatedInvitation:
         last = session.scalar(
             select(func.max(Invitation.created_at)).where(Invitation.email == found.email)
         )
-        if last and (left := last + RESEND_AFTER - rt.clock.now()) > timedelta(0):
-            raise RateLimited(retry_after=math.ceil(left.total_seconds()))
+        if last and not rt.clock.is_ahead(last):
+            left = last + RESEND_AFTER - rt.clock.now()
+            if left > timedelta(0):
+                raise RateLimited(retry_after=math.ceil(left.total_seconds()))
         return _invite(rt, session, by, found.email, seconds, Action.ADMIN_RESEND_INVITATION)
 
 
@@ -237,7 +240,7 @@ def read_page(
     if status is not None:
         conditions.append(_shown_as(status, now))
     if keyword is not None:
-        is_part = Invitation.email.contains(keyword.lower(), autoescape=True)
+        is_part = Invitation.email.contains(folded(keyword), autoescape=True)
         conditions.append(or_(is_part, Invitation.id == typed_id(keyword)))
     with rt.reading() as session:
         page = read_ids(

@@ -7,6 +7,7 @@ from app.audit import queries as audit_queries
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
+from app.core.clock import SKEW
 from app.core.database.database import DATABASE_ERRORS, reason_of
 from app.core.runtime import Runtime
 from app.login import sign_in_methods
@@ -59,13 +60,13 @@ def check_password(
     Raises: RateLimited; CredentialsFailed, after the same work whether or not the account exists.
     """
     who = identifiers.identifier(identifier)
-    account, stored_hash = users_queries.find_credentials(rt.database, who) or (None, None)
+    account, stored_hash, samples = users_queries.find_credentials(rt.database, who)
     if account is None:
         user_id, attempts_key = None, f"name:{who}"
     else:
         user_id, attempts_key = account.id, identifiers.attempts_key(account.id)
     with rt.limits.attempts.counted_attempt(attempts_key, client.network, user_id) as attempt:
-        verdict = rt.passwords.check(password, stored_hash)
+        verdict = rt.passwords.check(password, stored_hash, samples)
     if account is None or stored_hash is None or not verdict.matches:
         if account is not None:
             _record_refusal(rt, account, client)
@@ -79,8 +80,9 @@ def _record_refusal(rt: Runtime, account: Account, client: Client) -> None:
     The account stays locked from the count to the commit: however many guess at once, no more are
     recorded.
     """
-    action, since = Action.USER_LOGIN_FAILED, rt.clock.now() - REFUSALS_WITHIN
-    earlier = audit_queries.Filter(user_id=account.id, action=action, since=since)
+    action, now = Action.USER_LOGIN_FAILED, rt.clock.now()
+    since, until = now - REFUSALS_WITHIN, now + SKEW
+    earlier = audit_queries.Filter(user_id=account.id, action=action, since=since, until=until)
     event = Event(action, EntityType.AUTH_SESSION, client, account.id, entity_name=account.username)
     try:
         with rt.transaction() as session:

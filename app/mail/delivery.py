@@ -4,24 +4,28 @@ import json
 import logging
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, cast
+from urllib.parse import urlsplit
 
 from prometheus_client import Counter
 
 from app.audit.models import Action, EntityType, Event
-from app.core.email_address import Mailbox
-from app.core.mailer import Letter, SmtpConnection, SmtpServer, Undeliverable
+from app.core.email_address import Mailbox, helo_name
+from app.core.mailer import Letter, SmtpConnection, SmtpServer
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretBox
+from app.core.smtp_failures import Undeliverable
 from app.core.texts import one_line
 from app.mail.models import MailStatus, OutboxMail
 from app.mail.rendering import Rendered, render
 from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import keys
 from app.settings import service as settings
+from app.web import site
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +98,24 @@ def smtp_server(rt: Runtime) -> SmtpServer | None:
         username=rt.settings.get(keys.MAIL_SMTP_USERNAME),
         password=settings.secret(rt, keys.MAIL_SMTP_PASSWORD),
         uses_tls=rt.settings.get(keys.MAIL_SECURITY),
+        helo_name=_helo_name(rt),
     )
+
+
+def _helo_name(rt: Runtime) -> str:
+    """Return what the service calls itself: unless it is set, a name that others can look up.
+
+    That is the site's, but for one that means something only within a network, such as localhost.
+    """
+    if chosen := rt.settings.get(keys.MAIL_HELO_NAME):
+        return chosen
+    origins = rt.settings.get(site.PUBLIC_SITE_URL)
+    host = urlsplit(origins[0]).hostname or "" if origins else ""
+    with suppress(ValueError):
+        name = helo_name(host)
+        if "." in name or ":" in name:
+            return name
+    return Mailbox(rt.settings.get(keys.MAIL_FROM_ADDRESS)).domain
 
 
 def event(recipient: str, kind: str, mail: ReadyMail | None, error: str | None) -> Event:

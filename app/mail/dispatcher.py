@@ -4,9 +4,10 @@ Invariant: a mail is sent only under a lease, and only the lease's holder record
 is sent once; again only if its sender died between sending and recording, or could not reach the
 database to record the outcome before the lease expired.
 
-A mail is given up after six attempts. A failure of the server before it had the mail does not
-count, nor does a missing decryption key: an outage of either, up to three days, loses no mail
-except those whose content expires meanwhile.
+A mail is given up when the server refuses its recipient for good, or after three days. All other
+refusals, and failures of the server before it had the mail, are no fault of the mail's: it waits.
+So it does while no key decrypts it. Six attempts count if the server may have the mail, as it would
+arrive twice, or if the mail itself cannot be made. What an operator tries by hand never counts.
 """
 
 import collections
@@ -14,19 +15,31 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from app.audit import service as audit
 from app.core.database.database import DATABASE_ERRORS, reason_of
 from app.core.logs import Outage
-from app.core.mailer import Undeliverable
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretUnreadable
+from app.core.smtp_failures import Undeliverable
+from app.core.smtp_replies import apart_from
 from app.core.tokens import random_uuid
 from app.mail import delivery, queries
 from app.mail.delivery import Content, ReadyMail, Transport
 from app.mail.models import MailStatus, OutboxMail
+from app.mail.outcomes import (
+    MAX_ATTEMPTS,
+    MAX_PAUSE_FOR_KEY,
+    MAX_PAUSE_FOR_MAIL,
+    NO_KEY,
+    Outcome,
+    Tried,
+    after_failure,
+    after_try,
+    in_outage,
+)
 from app.mail.rendering import rounded_duration
 from app.mail.templates import Template
 from app.settings import keys
@@ -45,66 +58,13 @@ MAX_YIELD_SECONDS = 0.1
 MARK_TRIES = 5
 MARK_PAUSE_SECONDS = 1.0
 
-BACK_OFF = tuple(timedelta(seconds=seconds) for seconds in (5, 15, 60, 300, 900))
-MAX_ATTEMPTS = len(BACK_OFF) + 1
-# During an outage of server or key, a mail backs off for as long as it has waited, within bounds.
-MIN_PAUSE = timedelta(seconds=5)
-MAX_PAUSE_FOR_SERVER = timedelta(minutes=1)
-# Longer, because each poll retries every mail without a key, but only one or two while the server
-# is down.
-MAX_PAUSE_FOR_KEY = timedelta(minutes=5)
-MAX_OUTAGE = timedelta(days=3)  # a weekend
-NO_KEY = "no key decrypts it, see `flask doctor`"
-
 # By status: the latest due time that a lease or a back-off may have, from now, and the one that a
 # mail gets which is due later than that. A lease is given its usual time, as its holder may be
 # alive.
 LATEST_DUE = (
     (MailStatus.SENDING, LEASE + TOLERANCE, LEASE),
-    (MailStatus.QUEUED, BACK_OFF[-1] + TOLERANCE, timedelta(0)),
+    (MailStatus.QUEUED, MAX_PAUSE_FOR_MAIL + TOLERANCE, timedelta(0)),
 )
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How an attempt ended; `error` is None for a mail that was sent.
-
-    A queued mail is retried after `pause`. `counts` is False if the attempt uses up no try.
-    `failure` is what the server did, if it was asked.
-    """
-
-    status: MailStatus
-    error: str | None = None
-    pause: timedelta = timedelta(0)
-    counts: bool = True
-    failure: Undeliverable | None = None
-
-
-def _after_try(error: str, attempts: int) -> Outcome:
-    if attempts >= MAX_ATTEMPTS:
-        return Outcome(MailStatus.FAILED, error)
-    return Outcome(MailStatus.QUEUED, error, BACK_OFF[attempts - 1])
-
-
-def _in_outage(error: str, waited: timedelta, max_pause: timedelta) -> Outcome:
-    if waited >= MAX_OUTAGE:
-        return Outcome(MailStatus.FAILED, error, counts=False)
-    pause = min(max(waited, MIN_PAUSE), max_pause)
-    return Outcome(MailStatus.QUEUED, error, pause, counts=False)
-
-
-def _after_failure(failure: Undeliverable, attempts: int, waited: timedelta) -> Outcome:
-    """Return the outcome of a failed attempt at a mail that has `waited` since it was queued.
-
-    If the server may have the mail, the attempt counts regardless: a retry may deliver it twice.
-    """
-    if failure.is_server_failure and not failure.may_have_arrived:
-        outcome = _in_outage(failure.reason, waited, MAX_PAUSE_FOR_SERVER)
-    elif failure.is_final:
-        outcome = Outcome(MailStatus.FAILED, failure.reason)
-    else:
-        outcome = _after_try(failure.reason, attempts)
-    return replace(outcome, failure=failure)
 
 
 @dataclass
@@ -139,8 +99,9 @@ def drain(rt: Runtime, *, due: datetime | None = None) -> DrainResult:
     """Send every mail that is due, now or at the time `due`.
 
     Stops early when the server itself fails, as the other mails would fail alike: at once if it
-    refuses the connection or the sender, else at the second recipient in a row. One recipient at
-    whom it always fails, by hanging up say, must not hold up all the others.
+    refuses the connection or the sender, else at the second recipient in a row, as well as when it
+    refuses two recipients in the same words. One recipient at whom it always fails, by hanging up
+    say, must not hold up all the others.
     """
     with closing(Transport(rt)) as transport:
         return _drain(rt, transport, due, lambda: False)
@@ -149,25 +110,80 @@ def drain(rt: Runtime, *, due: datetime | None = None) -> DrainResult:
 def _drain(
     rt: Runtime, transport: Transport, due: datetime | None, is_stopped: Callable[[], bool]
 ) -> DrainResult:
-    drained = DrainResult()
-    if not _is_any_due(rt, due or rt.clock.now()):
-        return drained  # without taking a write lock
-    failed_at = None
-    while not is_stopped():
-        tried = _send_next(rt, transport, due or rt.clock.now(), exclude_recipient=failed_at)
+    round_ = _Round(rt, transport, due)
+    if _is_any_due(rt, due or rt.clock.now()):  # else without taking a write lock
+        while not is_stopped() and round_.goes_on():
+            _let_requests_go_first(rt)
+        round_.end()
+    return round_.drained
+
+
+class _Round:
+    """Mails sent one after another, and what the server's refusals have in common."""
+
+    def __init__(self, rt: Runtime, transport: Transport, due: datetime | None) -> None:
+        self.drained = DrainResult()
+        self._rt, self._transport, self._due = rt, transport, due
+        # The last mail at which the server failed, since a success; the last mail, if it failed.
+        self._failed: Tried | None = None
+        self._last: Tried | None = None
+        # It would be given up, but the next one may show that everybody is refused alike. Until
+        # then it is only leased: if this process dies, it is refused once more.
+        self._held: Tried | None = None
+
+    def goes_on(self) -> bool:
+        """Send one mail; return whether there may be another."""
+        failed = self._failed or self._last
+        tried = _try_next(
+            self._rt,
+            self._transport,
+            self._due or self._rt.clock.now(),
+            exclude_recipient=failed.row.recipient if failed else None,
+        )
         if tried is None:
-            break
-        recipient, outcome = tried
-        drained.counts[outcome.status] += 1
-        if outcome.failure is not None and outcome.failure.is_server_failure:
-            drained.server_error = outcome.error
-            if failed_at is not None or not outcome.failure.may_be_mail_specific:
-                break
-            failed_at = recipient
-        elif outcome.status is MailStatus.SENT:
-            drained.server_error = failed_at = None
-        _let_requests_go_first(rt)
-    return drained
+            is_over = self._failed is not None or self._last is None
+            self.end()
+            return not is_over
+        if self._last is not None and tried.is_refused_like(self._last):
+            self._everybody_is_refused(tried)
+            return False
+        self.end()
+        if tried.is_doubtful:
+            self._held = tried
+        else:
+            self._record(tried)
+        return self._may_go_on_after(tried)
+
+    def end(self) -> None:
+        """Record a mail that was held back, since nobody was refused like it."""
+        held, self._held, self._last = self._held, None, None
+        if held is not None and _is_refused_like_others(self._rt, held):
+            held = held.waiting(self._rt)
+            self.drained.server_error = held.outcome.error
+        if held is not None:
+            self._record(held)
+
+    def _may_go_on_after(self, tried: Tried) -> bool:
+        failure = tried.outcome.failure
+        self._last = tried if failure is not None else None
+        if tried.outcome.status is MailStatus.SENT:
+            self.drained.server_error = self._failed = None
+        if failure is None or not failure.is_server_failure:
+            return True
+        self.drained.server_error = tried.outcome.error
+        is_second, self._failed = self._failed is not None, tried
+        return failure.may_be_mail_specific and not is_second
+
+    def _everybody_is_refused(self, tried: Tried) -> None:
+        held, self._held = self._held, None
+        for one in (held, tried):
+            if one is not None:
+                self._record(one.waiting(self._rt))
+        self.drained.server_error = tried.outcome.error
+
+    def _record(self, tried: Tried) -> None:
+        self.drained.counts[tried.outcome.status] += 1
+        _record(self._rt, tried)
 
 
 def _let_requests_go_first(rt: Runtime) -> None:
@@ -179,10 +195,10 @@ def _let_requests_go_first(rt: Runtime) -> None:
         rt.clock.sleep(min(YIELD_FACTOR * taken, MAX_YIELD_SECONDS))
 
 
-def _send_next(
+def _try_next(
     rt: Runtime, transport: Transport, due: datetime, *, exclude_recipient: str | None
-) -> tuple[str, Outcome] | None:
-    """Send one mail that is due at the time `due`; return its recipient and the outcome.
+) -> Tried | None:
+    """Try one mail that is due at the time `due`, and return what came of it, to be recorded.
 
     `exclude_recipient` excludes a recipient, and then mails that have not failed yet come first.
     Returns None if no such mail is due.
@@ -195,16 +211,28 @@ def _send_next(
     if row is None:
         return None
     mail, outcome = _attempt(rt, transport, row)
+    return Tried(row, mail, outcome)
+
+
+def _record(rt: Runtime, tried: Tried) -> None:
     for tries_left in reversed(range(MARK_TRIES)):
         try:
-            _settle(rt, row, mail, outcome)
+            _settle(rt, tried.row, tried.mail, tried.outcome)
         except DATABASE_ERRORS:
             if not tries_left:
                 raise
             rt.clock.sleep(MARK_PAUSE_SECONDS)  # a mail sent but not recorded is sent again
         else:
             break
-    return row.recipient, outcome
+
+
+def _is_refused_like_others(rt: Runtime, tried: Tried) -> bool:
+    """Return whether the last refusals, of this round or before, were in the same words."""
+    recipient = tried.row.recipient
+    said = apart_from(recipient, tried.outcome.error or "")
+    with rt.reading() as session:
+        others = queries.list_refusals(session, rt.clock.now(), except_for=recipient)
+    return any(apart_from(other, error) == said for other, error in others)
 
 
 def _attempt(
@@ -213,7 +241,7 @@ def _attempt(
     mail, waited = None, rt.clock.now() - row.created_at
     if row.attempts > MAX_ATTEMPTS:
         # The last attempt has no outcome, so its sender died during it.
-        return mail, _after_try("the last attempt was never finished", row.attempts)
+        return mail, after_try("the last attempt was never finished", row)
     try:
         stored = delivery.unseal(rt.secret_box, row)
         mail = _ready_mail(rt, row, stored)
@@ -223,17 +251,19 @@ def _attempt(
         transport.send(mail)
     except Undeliverable as failure:
         log.warning("mail %s to %s did not leave: %s", row.id, row.recipient, failure.reason)
-        return mail, _after_failure(failure, row.attempts, waited)
+        return mail, after_failure(failure, row, waited)
     except SecretUnreadable:
-        log.warning("mail %s to %s does not leave: %s", row.id, row.recipient, NO_KEY)
-        return mail, _in_outage(NO_KEY, waited, MAX_PAUSE_FOR_KEY)
+        log.warning(
+            "mail %s to %s does not leave: %s, see `flask doctor`", row.id, row.recipient, NO_KEY
+        )
+        return mail, in_outage(NO_KEY, row, waited, MAX_PAUSE_FOR_KEY)
     except DATABASE_ERRORS:
         raise
     except Exception as error:
         # One mail that cannot be rendered must not stop all others.
         log.exception("mail %s could not be rendered", row.id)
         reason = f"the mail could not be rendered ({type(error).__name__})"
-        return mail, _after_try(reason, row.attempts)
+        return mail, after_try(reason, row)
     return mail, Outcome(MailStatus.SENT)
 
 
@@ -247,7 +277,7 @@ def _ready_mail(rt: Runtime, row: OutboxMail, stored: Content) -> ReadyMail:
 
 
 def _settle(rt: Runtime, leased: OutboxMail, mail: ReadyMail | None, outcome: Outcome) -> None:
-    now, attempts = rt.clock.now(), leased.attempts if outcome.counts else leased.attempts - 1
+    now = rt.clock.now()
     is_finished = outcome.status is not MailStatus.QUEUED
     with rt.transaction() as session:
         row = queries.find_leased(session, leased)
@@ -255,7 +285,7 @@ def _settle(rt: Runtime, leased: OutboxMail, mail: ReadyMail | None, outcome: Ou
             log.warning("mail %s took longer than its lease; another sender has it now", leased.id)
             return
         row.status, row.last_error, row.lease = outcome.status, outcome.error, None
-        row.attempts = min(attempts, MAX_ATTEMPTS)
+        row.attempts, row.is_hurried = _attempts(leased, outcome), False
         # Of a finished mail as well, so that `delete_finished` can use the index.
         row.due_at = now + outcome.pause
         if is_finished:
@@ -264,6 +294,13 @@ def _settle(rt: Runtime, leased: OutboxMail, mail: ReadyMail | None, outcome: Ou
             audit.record(rt, session, event)
     if is_finished:
         delivery.MAILS.labels(outcome.status).inc()
+
+
+def _attempts(leased: OutboxMail, outcome: Outcome) -> int:
+    """Return how many tries a mail has used up; one by hand counts only if it was the last."""
+    if leased.is_hurried:
+        return leased.attempts + (outcome.status is MailStatus.SENT)
+    return min(leased.attempts if outcome.counts else leased.attempts - 1, MAX_ATTEMPTS)
 
 
 def _run(rt: Runtime, stopped: threading.Event) -> None:

@@ -3,12 +3,12 @@
 from datetime import datetime
 from enum import StrEnum
 
-from sqlalchemy import Index, Integer, String, Text, text
+from sqlalchemy import Index, Integer, String, Text, false, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.db import Base, UTCDateTime
 
-# Only notices are counted per recipient, see `queries.may_get_notice`.
+# Only notices are looked for by recipient, see `queries.find_notice`.
 IS_NOTICE = text("template = 'security_notice'")
 
 
@@ -27,7 +27,9 @@ class OutboxMail(Base):
     `payload` is the encrypted JSON of the template's stored values, which may include a token; it
     is None once the mail is sent or given up. `due_at` is when to (re)try; while SENDING, when the
     lease expires. `lease` identifies the attempt in progress. `attempts` counts only attempts that
-    use up a try: not failures of the server before it had the mail, nor a missing key.
+    use up a try: not refusals that are the server's fault, failures before it had the mail, a
+    missing key, nor, while the mail `is_hurried`, those that an operator wants. `topic` is what a
+    notice is about, if it may be gathered with others.
     """
 
     __tablename__ = "mail_outbox"
@@ -49,6 +51,8 @@ class OutboxMail(Base):
     status: Mapped[str] = mapped_column(String(16))
     attempts: Mapped[int] = mapped_column(Integer)
     lease: Mapped[str | None] = mapped_column(String(36))
+    is_hurried: Mapped[bool] = mapped_column(default=False, server_default=false())
+    topic: Mapped[str | None] = mapped_column(String(160))
     last_error: Mapped[str | None] = mapped_column(String(255))
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
     due_at: Mapped[datetime] = mapped_column(UTCDateTime)

@@ -11,8 +11,10 @@ from app.audit.models import EntityType
 from app.core.access import Operator
 from app.core.database.paging import Page, Wanted
 from app.core.db import after_commit
-from app.core.mailer import SmtpConnection, Undeliverable
+from app.core.mailer import SmtpConnection
 from app.core.runtime import Runtime
+from app.core.smtp_failures import Undeliverable
+from app.core.texts import folded
 from app.core.tokens import random_uuid
 from app.mail import delivery, dispatcher, queries
 from app.mail.delivery import ReadyMail
@@ -57,7 +59,7 @@ def page(
     if template is not None:
         conditions.append(OutboxMail.template == template)
     if recipient is not None:
-        conditions.append(OutboxMail.recipient.icontains(recipient, autoescape=True))
+        conditions.append(OutboxMail.recipient.contains(folded(recipient), autoescape=True))
     with rt.reading() as session:
         found = queries.read_page(session, wanted, *conditions)
     kept = delivery.list_ids_with_file(rt.config.mail_dir)
@@ -78,12 +80,12 @@ def shown(mail: OutboxMail, kept: set[str]) -> dict[str, Any]:
 
 
 def retry(rt: Runtime, by: Operator, mail_id: str) -> dict[str, Any]:
-    """Make a mail that waits due now; one that is just being sent stays as it is.
+    """Make a mail that waits due now, and count no try; one that is being sent stays as it is.
 
     Raises: MailNotFound, MailFinished.
     """
     with rt.transaction() as session:
-        queries.hurry(session, mail_id, rt.clock.now())
+        queries.hurry(session, rt.clock.now(), mail_id)
         mail = session.get(OutboxMail, mail_id)
         if mail is None:
             raise MailNotFound
@@ -96,11 +98,14 @@ def retry(rt: Runtime, by: Operator, mail_id: str) -> dict[str, Any]:
 
 
 def flush(rt: Runtime, by: Operator) -> Flushed:
-    """Try every waiting mail once, now; stop early if the server itself fails."""
+    """Try every waiting mail once, now; stop early if the server itself fails.
+
+    No mail is given up for that, but one whose recipient is refused for good, or which has expired.
+    """
     now = rt.clock.now()
     with rt.transaction() as session:
         by.recheck(session)
-        queries.reschedule(session, MailStatus.QUEUED, after=now, due_at=now)
+        queries.hurry(session, now)
     drained = dispatcher.drain(rt, due=now)
     counts = drained.counts
     with rt.transaction() as session:

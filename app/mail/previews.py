@@ -43,10 +43,14 @@ DRAFT_LIFE = timedelta(minutes=5)
 
 @dataclass(frozen=True)
 class Preview:
-    """A template filled with sample values; `unknown` lists placeholders without a value."""
+    """A template filled with sample values.
+
+    `unknown` lists placeholders without a value, `missing` those that a draft has to contain.
+    """
 
     rendered: Rendered
     unknown: list[str]
+    missing: list[str]
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,8 @@ def preview(rt: Runtime, template: Template, draft: Draft = Draft()) -> Preview:
     }
     values = variables(rt, template, {name: samples[name] for name in known.stored})
     rendered = fill(_drafted(rt, template, draft), values)
-    return Preview(rendered, unknown_placeholders(rendered))
+    missing = keys.missing_placeholder(template, draft.html or "")
+    return Preview(rendered, unknown_placeholders(rendered), [missing] if missing else [])
 
 
 def keep_draft(rt: Runtime, template: Template, html: str) -> str:
@@ -99,6 +104,8 @@ def _drafted(rt: Runtime, template: Template, draft: Draft) -> TemplateText:
     try:
         subject = keys.MAIL_TEMPLATE_SUBJECTS[template].render(draft.subject or "")
         html = keys.MAIL_TEMPLATE_HTML[template].render(draft.html or "")
+    except keys.PlaceholderMissing:
+        html = draft.html or ""  # shown as far as it goes, together with what is missing
     except ValueError as error:
         raise TemplateInvalid(f"The draft {error}.") from None
     return TemplateText(subject or in_force.subject, html if html.strip() else in_force.html)

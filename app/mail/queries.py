@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy import ColumnElement, Row, and_, case, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from app.core.database import bulk
@@ -15,7 +15,7 @@ from app.mail.models import IS_NOTICE, MailStatus, OutboxMail
 
 UNFINISHED = (MailStatus.SENDING, MailStatus.QUEUED)
 FINISHED = (MailStatus.SENT, MailStatus.FAILED)
-MAX_NOTICES = 10
+MOST_COMPARED = 20
 
 
 class Waiting(NamedTuple):
@@ -27,12 +27,24 @@ class Waiting(NamedTuple):
     first_created_at: datetime
 
 
-def may_get_notice(session: Session, recipient: str, since: datetime) -> bool:
-    """Return whether an address may get another notice; it reads at most MAX_NOTICES."""
-    recent = select(OutboxMail.id).where(
-        IS_NOTICE, OutboxMail.recipient == recipient, OutboxMail.created_at > since
-    )
-    return len(session.scalars(recent.limit(MAX_NOTICES)).all()) < MAX_NOTICES
+def find_notice(
+    session: Session, recipient: str, topic: str, since: datetime, now: datetime
+) -> OutboxMail | None:
+    """Return the last notice about a topic that was queued in a span of time; None if none was."""
+    of_topic = IS_NOTICE, OutboxMail.recipient == recipient, OutboxMail.topic == topic
+    within = OutboxMail.created_at > since, OutboxMail.created_at <= now
+    newest = select(OutboxMail).where(*of_topic, *within).order_by(OutboxMail.created_at.desc())
+    return session.scalars(newest.limit(1)).one_or_none()
+
+
+def find_gathered(
+    session: Session, recipient: str, topic: str, since: datetime
+) -> OutboxMail | None:
+    """Return the notice, locked, that gathers what is told of a topic; None if none waits."""
+    of_topic = IS_NOTICE, OutboxMail.recipient == recipient, OutboxMail.topic == topic
+    waiting = OutboxMail.status == MailStatus.QUEUED, OutboxMail.created_at >= since
+    newest = select(OutboxMail).where(*of_topic, *waiting).order_by(OutboxMail.created_at.desc())
+    return session.scalars(newest.limit(1).with_for_update()).one_or_none()
 
 
 def is_any_due(
@@ -61,7 +73,8 @@ def lease_next(
 
     Of several concurrent senders only one gets a mail. Mails whose lease has expired come first.
     With `exclude_recipient`, mails to that address are excluded, and those that never failed come
-    first: past mails that failed before, which are few among those due, as each backs off.
+    first: past mails that failed before, which are few among those due, as each backs off. A mail
+    that is hurried uses up no try, unless its sender dies.
     """
     choices: list[list[ColumnElement[bool]]] = [[OutboxMail.status == one] for one in UNFINISHED]
     if exclude_recipient is not None:
@@ -71,8 +84,13 @@ def lease_next(
         first = select(OutboxMail.id).where(*conditions, OutboxMail.due_at <= due)
         first = first.order_by(OutboxMail.due_at).limit(1).with_for_update(skip_locked=True)
         leasing = update(OutboxMail).where(OutboxMail.id == first.scalar_subquery())
+        is_by_hand = and_(OutboxMail.is_hurried, OutboxMail.status == MailStatus.QUEUED)
         leasing = leasing.values(
-            status=MailStatus.SENDING, lease=lease, due_at=until, attempts=OutboxMail.attempts + 1
+            status=MailStatus.SENDING,
+            lease=lease,
+            due_at=until,
+            attempts=OutboxMail.attempts + case((is_by_hand, 0), else_=1),
+            is_hurried=is_by_hand,
         )
         leasing = leasing.returning(OutboxMail).execution_options(synchronize_session=False)
         if (mail := session.scalars(leasing).one_or_none()) is not None:
@@ -110,10 +128,40 @@ def read_page(session: Session, wanted: Wanted, *conditions: ColumnElement[bool]
     return replace(found, items=[by_id[mail_id] for mail_id in found.items if mail_id in by_id])
 
 
-def hurry(session: Session, mail_id: str, now: datetime) -> None:
-    """Make a mail that waits due now; one that is being sent, or was, stays as it is."""
-    waiting = OutboxMail.id == mail_id, OutboxMail.status == MailStatus.QUEUED
-    bulk.change(session, update(OutboxMail).where(*waiting).values(due_at=now))
+def hurry(session: Session, now: datetime, mail_id: str | None = None) -> None:
+    """Have a mail that waits, or all of them, tried now, as an operator wants.
+
+    What is being sent, or was, stays as it is.
+    """
+    waiting = update(OutboxMail).where(OutboxMail.status == MailStatus.QUEUED)
+    if mail_id is not None:
+        waiting = waiting.where(OutboxMail.id == mail_id)
+    due_at = case((OutboxMail.due_at > now, now), else_=OutboxMail.due_at)
+    bulk.change(session, waiting.values(due_at=due_at, is_hurried=True))
+
+
+def list_refusals(session: Session, now: datetime, *, except_for: str) -> Sequence[Row[str, str]]:
+    """Return the recipients, but for one, whose mails were the last to fail, and the errors.
+
+    Those that still wait and, unless a mail was sent since, the last one that was given up.
+    """
+    error = func.coalesce(OutboxMail.last_error, "")
+    told = select(OutboxMail.recipient, error).where(
+        OutboxMail.recipient != except_for, OutboxMail.last_error.is_not(None)
+    )
+    sent_at = select(func.max(OutboxMail.due_at)).where(
+        OutboxMail.status == MailStatus.SENT, OutboxMail.due_at <= now
+    )
+    last = session.scalar(sent_at)
+    since = [OutboxMail.due_at > last] if last is not None else []
+    found: list[Row[str, str]] = []
+    for conditions, most in (
+        ([OutboxMail.status == MailStatus.QUEUED], MOST_COMPARED),
+        ([OutboxMail.status == MailStatus.FAILED, *since], 1),
+    ):
+        newest = told.where(*conditions).order_by(OutboxMail.due_at.desc()).limit(most)
+        found += session.execute(newest).all()
+    return found
 
 
 def list_sealed(session: Session, after_id: str, most: int) -> Sequence[OutboxMail]:

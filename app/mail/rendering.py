@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import cast
 
-from lxml import etree
-
+from app.core.mail_text import PLACEHOLDER, filled
+from app.core.mail_text import plain_text as plain_text
 from app.core.runtime import Runtime
 from app.core.texts import one_line
 from app.mail.templates import DESCRIPTIONS, Template
@@ -23,7 +22,6 @@ FOLDER = Path(__file__).parent / "html"
 HIDDEN = "***"
 SHORT = "a short time"  # for a mail queued by a version that stored no lifetime
 
-_PLACEHOLDER = re.compile(r"\{\{\s*([a-z_]+)\s*\}\}")
 _BUTTON = re.compile(r"<!-- button: (\w+) \| (.+?) -->")
 _PREHEADER = re.compile(r"<!-- preheader: (.+?) -->\n")
 _BARE = re.compile(r"<(h1|p)(?: class=\"(\w+)\")?>")
@@ -67,11 +65,15 @@ def site_name(rt: Runtime) -> str:
 
 
 def template_text(rt: Runtime, template: Template) -> TemplateText:
-    """Return a template's subject and HTML from the settings, else the built-in ones."""
-    return TemplateText(
-        rt.settings.get(keys.MAIL_TEMPLATE_SUBJECTS[template]) or DESCRIPTIONS[template].subject,
-        rt.settings.get(keys.MAIL_TEMPLATE_HTML[template]).strip() or built_in(template),
-    )
+    """Return a template's subject and HTML from the settings, else the built-in ones.
+
+    HTML that lacks what the mail is sent for, as older versions took it, counts as not set.
+    """
+    html = rt.settings.get(keys.MAIL_TEMPLATE_HTML[template]).strip()
+    if keys.missing_placeholder(template, html) is not None:
+        html = ""
+    subject = rt.settings.get(keys.MAIL_TEMPLATE_SUBJECTS[template])
+    return TemplateText(subject or DESCRIPTIONS[template].subject, html or built_in(template))
 
 
 def render(rt: Runtime, template: Template, stored: Mapping[str, str]) -> Rendered:
@@ -100,17 +102,17 @@ def fill(
     values = {name: one_line(value) for name, value in values.items()}
     hidden = dict.fromkeys(secrets, HIDDEN)
     return Rendered(
-        subject=one_line(_filled(template.subject, values)),
-        redacted_subject=one_line(_filled(template.subject, {**values, **hidden})),
-        html=_filled(template.html, {name: html.escape(value) for name, value in values.items()}),
-        text=_filled(plain_text(template.html), values),
+        subject=one_line(filled(template.subject, values)),
+        redacted_subject=one_line(filled(template.subject, {**values, **hidden})),
+        html=filled(template.html, {name: html.escape(value) for name, value in values.items()}),
+        text=filled(plain_text(template.html), values),
         secrets=tuple(values[name] for name in hidden if name in values),
     )
 
 
 def unknown_placeholders(rendered: Rendered) -> list[str]:
     """Return the placeholders left unfilled, as they were typed."""
-    left = _PLACEHOLDER.finditer(rendered.subject + rendered.html)
+    left = PLACEHOLDER.finditer(rendered.subject + rendered.html)
     return list(dict.fromkeys(mark[0] for mark in left))
 
 
@@ -139,79 +141,6 @@ def _leading(name: str, variable: str) -> str:
 
 def _read(name: str) -> str:
     return (FOLDER / f"{name}.html").read_text(encoding="utf-8").strip()
-
-
-def _filled(text: str, values: Mapping[str, str]) -> str:
-    """Fill all placeholders in a single pass: one inside a value stays plain text."""
-    return _PLACEHOLDER.sub(lambda mark: values.get(mark[1], mark[0]), text)
-
-
-# How elements are set apart: by a new line, or by a blank one.
-GAPS = {
-    **dict.fromkeys(["br", "tr", "div", "li", "ul", "ol", "table", "hr"], "\n"),
-    **dict.fromkeys(["p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre"], "\n\n"),
-}
-UNSEEN = {"head", "style", "script", "title", "template", "textarea"}
-
-_SPACES = re.compile(r"\s+")
-_BLANK_LINES = re.compile(r"\n{3,}")
-
-
-def plain_text(html: str) -> str:
-    """Return the readable text of an HTML mail; a link is followed by its bare address.
-
-    Elements with the attribute `data-only="html"` are left out. Takes time in proportion to the
-    length, however malformed the HTML is: an operator may have written it.
-    """
-    parser = etree.HTMLParser(target=_PlainText())
-    parser.feed(html)
-    return cast("str", parser.close())
-
-
-class _PlainText:
-    """Turns a parser's events into text; the parser ends every element that it has started."""
-
-    def __init__(self) -> None:
-        self._pieces: list[str] = []
-        self._unseen = 0  # how many elements around this place, from the outermost unseen one on
-        self._link: tuple[str, int] | None = None  # its address, and the piece its label begins at
-
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        if self._unseen or tag in UNSEEN or attributes.get("data-only") == "html":
-            self._unseen += 1
-            return
-        if tag == "a":
-            self._end_link()
-            if "href" in attributes:
-                self._link = attributes["href"], len(self._pieces)
-        self._pieces.append(GAPS.get(tag, ""))
-        if tag == "li":
-            self._pieces.append("- ")
-
-    def end(self, tag: str) -> None:
-        if self._unseen:
-            self._unseen -= 1
-            return
-        if tag == "a":
-            self._end_link()
-        if tag != "br":
-            self._pieces.append(GAPS.get(tag, ""))
-
-    def data(self, text: str) -> None:
-        if not self._unseen:
-            self._pieces.append(_SPACES.sub(" ", text))
-
-    def close(self) -> str:
-        lines = (_SPACES.sub(" ", line).strip() for line in "".join(self._pieces).split("\n"))
-        return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip() + "\n"
-
-    def _end_link(self) -> None:
-        if self._link is not None:
-            address, begin = self._link
-            label = "".join(self._pieces[begin:]).strip()
-            if label != address:
-                self._pieces.append(f":\n{address}\n" if label else address)
-            self._link = None
 
 
 DAY, HOUR, MINUTE = ("day", 86_400), ("hour", 3600), ("minute", 60)

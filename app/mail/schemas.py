@@ -73,6 +73,11 @@ class PreviewData(Schema):
     unknown_placeholders = fields.List(
         fields.String(metadata={"examples": ["{{name}}"]}), required=True
     )
+    missing_placeholders = fields.List(
+        fields.String(metadata={"examples": ["{{reset_url}}"]}),
+        required=True,
+        metadata={"description": "without which the draft cannot be set"},
+    )
     preview_url = fields.String(required=True)
 
 

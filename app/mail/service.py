@@ -13,9 +13,9 @@ from app.core.database import bulk
 from app.core.database.database import Reader
 from app.core.database.key_use import KeyUse
 from app.core.db import after_commit
-from app.core.mailer import Undeliverable
 from app.core.runtime import Runtime
 from app.core.secret_box import Resealed, Resealer
+from app.core.smtp_failures import Undeliverable
 from app.core.tokens import random_uuid
 from app.mail import delivery, queries
 from app.mail.delivery import ReadyMail, Transport
@@ -30,7 +30,6 @@ from app.settings import service as settings
 
 # Limits how many mails a caller can have sent to addresses of their choice.
 REQUESTED_MAIL_BUCKET = Bucket(per_second=10 / 3600, burst=10)
-NOTICES_WITHIN = timedelta(hours=1)
 
 
 def limit_requested_mail(rt: Runtime, tier: str, whose: str) -> None:
@@ -50,12 +49,15 @@ def queue(
     recipient: str,
     *,
     expires_at: datetime | None = None,
+    due_at: datetime | None = None,
+    topic: str | None = None,
     **values: str,
 ) -> None:
     """Queue a mail within the running transaction; it is sent soon after the commit.
 
     `values` are the template's stored values except `site_name`, which is added. From `expires_at`
-    on, its content is useless and it is no longer sent.
+    on, its content is useless and it is no longer sent. Before `due_at` it is not sent either.
+    `topic` is what it is found by.
     """
     mail_id, now, complete = random_uuid(), rt.clock.now(), _complete(rt, template, values)
     session.add(
@@ -67,21 +69,11 @@ def queue(
             status=MailStatus.QUEUED,
             attempts=0,
             created_at=now,
-            due_at=now,
+            due_at=due_at or now,
+            topic=topic,
         )
     )
     after_commit(session, rt.mailer.due.set)  # so that it need not wait for the next poll
-
-
-def queue_notice(rt: Runtime, session: Session, recipient: str, **values: str) -> bool:
-    """Queue a security notice; False, queueing none, if the address got ten within the hour.
-
-    Anybody with a session could otherwise trigger any number of them.
-    """
-    if not queries.may_get_notice(session, recipient, rt.clock.now() - NOTICES_WITHIN):
-        return False
-    queue(rt, session, Template.SECURITY_NOTICE, recipient, expires_at=None, **values)
-    return True
 
 
 def is_smtp_configured(rt: Runtime) -> bool:

@@ -110,6 +110,7 @@ def preview(
         "html": shown.rendered.html,
         "text": shown.rendered.text,
         "unknown_placeholders": shown.unknown,
+        "missing_placeholders": shown.missing,
         "preview_url": f"{PREFIX}/mail/templates/{kind}/preview.html?{query}",
     }
 

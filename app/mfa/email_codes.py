@@ -10,11 +10,12 @@ Functions that use Redis raise RedisError while it is unavailable.
 import math
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import cast
 
 from redis.exceptions import RedisError
 
+from app.core.clock import SKEW
 from app.core.flow_store import EXPIRED_RETENTION, Flow
 from app.core.limits import raise_if_limited
 from app.core.runtime import Runtime
@@ -33,12 +34,13 @@ PURPOSE = "mfa-email-code"
 # Stores a code unless another was stored within the cooldown. Returns 0, or the milliseconds to
 # wait. Idempotent: a retry after a lost reply finds its own id and succeeds.
 # ARGV: now, cooldown, milliseconds to keep the code, id, then the fields.
-_ISSUE = """
+_ISSUE = f"""
 if redis.call('HGET', KEYS[1], 'id') == ARGV[4] then return 0 end
 local created_at = redis.call('HGET', KEYS[1], 'created_at')
 if created_at then
   local wait = tonumber(created_at) + tonumber(ARGV[2]) - tonumber(ARGV[1])
-  if wait > 0.0005 then return math.ceil(wait * 1000) end
+  local is_ahead = tonumber(created_at) > tonumber(ARGV[1]) + {SKEW.total_seconds()}
+  if wait > 0.0005 and not is_ahead then return math.ceil(wait * 1000) end
 end
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], unpack(ARGV, 5))
@@ -135,7 +137,9 @@ def find_hash(rt: Runtime, account: Account, flow: Flow) -> str:
     found = cast("dict[str, str]", rt.redis.breaker.call(lambda redis: redis.hgetall(key)))
     if found.get("flow") != flow.name:
         raise MfaEmailCodeRequired
-    if float(found["expires_at"]) <= rt.clock.now().timestamp():
+    began_at = datetime.fromtimestamp(float(found["created_at"]), UTC)
+    is_over = float(found["expires_at"]) <= rt.clock.now().timestamp()
+    if is_over or rt.clock.is_ahead(began_at):
         delete(rt, account, "id", found["id"])
         raise MfaEmailCodeExpired
     return found["code_hash"]

@@ -7,6 +7,7 @@ from sqlalchemy import delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.core.database import bulk
+from app.mfa import totp
 from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode, Purpose
 
 
@@ -39,9 +40,13 @@ def add_totp(session: Session, user_id: int, *, name: str, secret: str, now: dat
 def consume_step(
     session: Session, factor: MfaFactor, purpose: Purpose, step: int, now: datetime
 ) -> bool:
-    """Consume a time step for one purpose; False if it or a later one was already used."""
+    """Consume a time step for one purpose; False if it or a later one was already used.
+
+    One later than any that can have been used by now does not count.
+    """
     last = getattr(MfaFactor, purpose)
-    statement = update(MfaFactor).where(MfaFactor.id == factor.id, or_(last.is_(None), last < step))
+    is_unused = or_(last.is_(None), last < step, last > totp.newest_step(now))
+    statement = update(MfaFactor).where(MfaFactor.id == factor.id, is_unused)
     if purpose is Purpose.LOGIN:
         statement = statement.values(last_used_at=now)
     return bulk.change(session, statement.values({last: step})) == 1

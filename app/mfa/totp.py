@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import pyotp
 
+from app.core.clock import SKEW
 from app.core.texts import one_line
 from app.core.tokens import random_bytes
 from app.mfa import typed_codes
@@ -36,13 +37,21 @@ def matching_step(secret: str, code: str, now: datetime, *, after: int | None = 
     """Return the time step this code belongs to, or None if it matches none.
 
     `after` is the newest step accepted for the same purpose, None if there is none: that step and
-    earlier ones are refused, so that a code works only once (RFC 6238 §5.2).
+    earlier ones are refused, so that a code works only once (RFC 6238 §5.2). One beyond
+    `newest_step` was accepted by a clock that was ahead, and does not count.
     """
     totp = pyotp.TOTP(secret, digits=DIGITS, interval=STEP_SECONDS)
     current = int(now.timestamp()) // STEP_SECONDS
+    if after is not None and after > newest_step(now):
+        after = None
     steps = range(current - DRIFT_STEPS, current + DRIFT_STEPS + 1)
     matching = [s for s in steps if hmac.compare_digest(totp.generate_otp(s), code)]
     return next((step for step in matching if after is None or step > after), None)
+
+
+def newest_step(now: datetime) -> int:
+    """Return the newest time step that any of our machines may have accepted by now."""
+    return int((now + SKEW).timestamp()) // STEP_SECONDS + DRIFT_STEPS
 
 
 def otpauth_uri(secret: str, issuer: str, account_name: str) -> str:

@@ -15,9 +15,8 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.avatars import upkeep as avatars
 from app.core.access import Principal
+from app.core.clock import SKEW
 from app.core.database import bulk
-from app.core.db import after_commit
-from app.core.redis import ACCOUNTS_CHANNEL
 from app.core.runtime import Runtime
 from app.mail import service as mail
 from app.mail.templates import Template
@@ -50,8 +49,8 @@ INSTALLATION = frozenset(
 def delete_own(rt: Runtime, principal: Principal, *, confirm: str) -> None:
     """Delete the caller's account at once; `confirm` is its username.
 
-    Raises: NotYourUsername, AdministratorStays, TeamCreatorUndeletable, TeamOwnerUndeletable;
-    AccountDisabled, TokenInvalid if the account or session ended meanwhile.
+    Raises: NotYourUsername, AdministratorStays, TeamOwnerUndeletable; AccountDisabled, TokenInvalid
+    if the account or session ended meanwhile.
     """
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)
@@ -74,8 +73,7 @@ def delete_own(rt: Runtime, principal: Principal, *, confirm: str) -> None:
 def delete(rt: Runtime, session: Session, account: Account) -> list[str]:
     """Delete a locked account with all that belongs to it; return the addresses that it had.
 
-    The caller calls `clear_up` after the commit. Raises: TeamCreatorUndeletable,
-    TeamOwnerUndeletable.
+    The caller calls `clear_up` after the commit. Raises: TeamOwnerUndeletable.
     """
     teams.require_deletable(session, account.id)
     addresses = _addresses(session, account)
@@ -86,9 +84,7 @@ def delete(rt: Runtime, session: Session, account: Account) -> list[str]:
     queries.remove_pending_identities(session, account.id, addresses)
     queries.remove_mails(session, addresses)
     users_queries.remove(session, account.id)
-    message = json.dumps({"kind": "account.deleted", "user_id": account.id})
-    publish = rt.redis.fail_fast.attempt
-    after_commit(session, lambda: publish(lambda redis: redis.publish(ACCOUNTS_CHANNEL, message)))
+    users.announce_end(rt, session, account.id)
     return addresses
 
 
@@ -101,7 +97,8 @@ def clear_up(rt: Runtime, user_id: int) -> None:
 def scrub(rt: Runtime) -> int:
     """Take what names deleted accounts out of the audit log; return from how many entries."""
     with rt.reading() as session:
-        waiting = queries.list_erasures(session, rt.clock.now() - SETTLES_AFTER)
+        now = rt.clock.now()
+        waiting = queries.list_erasures(session, before=now - SETTLES_AFTER, after=now + SKEW)
     return sum(_scrub(rt, erasure) for erasure in waiting)
 
 
@@ -126,8 +123,9 @@ def _impersonal(entry: Any) -> dict[str, Any]:
     if entry.entity_type not in INSTALLATION:
         kept = members(details, IMPERSONAL)
         name, details = None, json.dumps(kept) if kept else None
-    nowhere = {"ip_address": None, "user_agent": None}
-    return {"id": entry.id, "entity_name": name, "details": details, **nowhere}
+    folded = entry.entity_name_folded if name is not None else None
+    names = {"entity_name": name, "entity_name_folded": folded}
+    return {"id": entry.id, **names, "details": details, "ip_address": None, "user_agent": None}
 
 
 def _addresses(session: Session, account: Account) -> list[str]:

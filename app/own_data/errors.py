@@ -2,7 +2,7 @@
 
 from app.avatars.errors import StorageFailed
 from app.core.errors import BadRequest, Conflict
-from app.teams.errors import TeamCreatorUndeletable, TeamOwnerUndeletable
+from app.teams.errors import TeamOwnerUndeletable
 
 
 class NotYourUsername(BadRequest):
@@ -20,7 +20,6 @@ class AdministratorStays(Conflict):
 DELETE_ACCOUNT = (
     NotYourUsername,
     AdministratorStays,
-    TeamCreatorUndeletable,
     TeamOwnerUndeletable,
 )
 EXPORT = (StorageFailed,)

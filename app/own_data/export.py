@@ -19,7 +19,7 @@ from app.core.access import Operator, Principal
 from app.core.client import Client
 from app.core.config import Bucket
 from app.core.runtime import Runtime
-from app.core.spreadsheet import as_csv
+from app.core.spreadsheet import as_csv, head_of_csv
 from app.external_auth import links
 from app.mail.rendering import site_name
 from app.mfa import management as mfa
@@ -164,7 +164,7 @@ def _document(rt: Runtime, account: Account, head: dict[str, Any], last_id: int)
 
 
 def _table(rt: Runtime, account: Account, last_id: int) -> Iterator[bytes]:
-    yield as_csv([COLUMNS])
+    yield head_of_csv(COLUMNS)
     for entries in _entries(rt, account, last_id):
         told = [{**entry, "details": _json(entry["details"])} for entry in entries]
         yield as_csv([[entry[name] for name in COLUMNS] for entry in told])

@@ -70,9 +70,10 @@ def remove_pending_identities(session: Session, user_id: int, addresses: Collect
     bulk.change(session, delete(PendingIdentity).where(theirs))
 
 
-def list_erasures(session: Session, before: datetime) -> Sequence[Erasure]:
-    """Return the accounts that were deleted before a time and still have traces."""
-    return session.scalars(select(Erasure).where(Erasure.deleted_at <= before)).all()
+def list_erasures(session: Session, before: datetime, after: datetime) -> Sequence[Erasure]:
+    """Return the accounts that were deleted before a time, or after one, and still have traces."""
+    settled = or_(Erasure.deleted_at <= before, Erasure.deleted_at > after)
+    return session.scalars(select(Erasure).where(settled)).all()
 
 
 def list_traces(

@@ -2,15 +2,17 @@
 
 from dataclasses import dataclass
 
+from app.pages.texts import PARTS
+
 
 @dataclass(frozen=True)
 class Page:
     """One page; `section` is the entry of `pages_sections` that switches it.
 
-    `family` is the folder of its templates and modules, and the part of the catalogues it uses.
+    `family` is the folder of its templates and modules.
     `name` is that of template and module, and of its title's text: `<name>.title`. `icon` is its
     picture in the navigation, which has no pages without one; a `group` begins with the first page
-    that has it.
+    that has it. A static one works without scripts, and another area answers with it.
     """
 
     path: str
@@ -19,6 +21,7 @@ class Page:
     name: str
     icon: str = ""
     group: str = ""
+    is_static: bool = False
 
     @property
     def folder(self) -> str:
@@ -49,6 +52,11 @@ class Page:
     @property
     def _folder(self) -> str:
         return "console" if self.is_missing else self.family
+
+    @property
+    def texts(self) -> str:
+        """The member of `texts.PARTS` that has its texts."""
+        return self.name if self.name in PARTS else self.family
 
     @property
     def styles(self) -> tuple[str, ...]:
@@ -100,6 +108,7 @@ PAGES = (
     _admin("audit", "audit", "clock"),
     _admin("health", "health", "pulse"),
 )
+JOIN = Page("", "sign_in", "signin", "join", is_static=True)
 # Where a section has pages of its own below a path, any other address there is a page that says so.
 FOLDERS = {"account": "/settings", "admin": "/admin"}
 STYLES = {

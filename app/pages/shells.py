@@ -101,7 +101,12 @@ class Looks:
 @lru_cache(KEPT_DOCUMENTS)
 def document(page: Page, look: Look, language: str, chosen_theme: str) -> Content:
     """Return the HTML of a page."""
-    files, catalogue = all_files(), catalogues()[language].of(page.family)
+    return drawn(page, look, language, chosen_theme)
+
+
+def drawn(page: Page, look: Look, language: str, chosen_theme: str, **others: Any) -> Content:
+    """Return the HTML of a page whose template knows what is in `others`, too."""
+    files, catalogue = all_files(), catalogues()[language].of(page.texts)
 
     def t(key: str, **values: str) -> str:
         return catalogue[key].format_map(values)
@@ -116,9 +121,10 @@ def document(page: Page, look: Look, language: str, chosen_theme: str) -> Conten
         "t": t,
         "url": files.url,
         "icon": look.icon or files.url(OWN_ICON),
-        "modules": files.graph(page.module),
-        "catalogue": files.url(catalogue_name(language, page.family)),
+        "modules": [] if page.is_static else files.graph(page.module),
+        "catalogue": files.url(catalogue_name(language, page.texts)),
         "theme_sheet": theme_url(look.accent),
+        **others,
     }
     html = _templates().get_template(page.template).render(values)
     return Content.of(HTML, html.encode())

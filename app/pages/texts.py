@@ -6,11 +6,15 @@ from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "static" / "i18n"
-# The parts of a catalogue that each family of pages has.
+# The parts of a catalogue that each family of pages has, and the page of the settings. `service`,
+# `service_admin` and `meanings` translate what the code says in English, by what it says: sentences
+# of refusals, and what settings mean. English has none of them.
+ADMIN = ("base", "service", "console", "admin", "service_admin")
 PARTS = {
-    "signin": ("base", "signin"),
-    "account": ("base", "console", "account"),
-    "admin": ("base", "console", "admin"),
+    "signin": ("base", "service", "signin"),
+    "account": ("base", "service", "console", "account"),
+    "admin": ADMIN,
+    "settings": (*ADMIN, "meanings"),
 }
 
 
@@ -22,7 +26,8 @@ class Catalogue:
 
     def of(self, family: str) -> dict[str, str]:
         """Return the texts that pages of a family have."""
-        return {key: text for part in PARTS[family] for key, text in self._parts[part].items()}
+        parts = (self._parts.get(part, {}) for part in PARTS[family])
+        return {key: text for part in parts for key, text in part.items()}
 
 
 @cache

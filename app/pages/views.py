@@ -40,6 +40,8 @@ LOOKS = "gatehouse_looks"
 READING = ("GET", "HEAD")
 # Of a query as it was sent, these stay as they are (RFC 3986, section 3.4).
 QUERY_CHARACTERS = "%/?:@!$&'()*+,;="
+# The note of templates/parts.html.
+UNSENT = "unsent"
 DROPPED_BODY_BYTES, DROPPING_SECONDS = 64 * 1024, 5
 
 PERMISSIONS = (
@@ -62,6 +64,7 @@ POLICY = (
     "connect-src 'self'; font-src 'none'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
+FORMS = "form-action 'self'"
 FRAMES = "; frame-src 'self'"
 OWN_IMAGES = "'self' data: blob:"
 
@@ -167,11 +170,15 @@ def _require_reading(*others: str) -> None:
 
 
 def _back_to_page() -> Response:
-    """Lead a form that was sent before its script ran back to the page; nothing of it is kept."""
+    """Lead a form that was sent before its script ran back to the page, which then says so.
+
+    Nothing of it is kept. The fragment has the document show a note of its own.
+    """
     with suppress(Exception), gevent.Timeout(DROPPING_SECONDS, TimeoutError):
         request.stream.read(DROPPED_BODY_BYTES)
     path, query = quote(request.path), quote(request.query_string, safe=QUERY_CHARACTERS)
-    return _led_to(f"{path}?{query}" if query else path, HTTPStatus.SEE_OTHER)
+    address = f"{path}?{query}" if query else path
+    return _led_to(f"{address}#{UNSENT}", HTTPStatus.SEE_OTHER)
 
 
 def _led_to(path: str, status: HTTPStatus = HTTPStatus.FOUND) -> Response:
@@ -187,6 +194,21 @@ def _drawn(page: Page, status: HTTPStatus = HTTPStatus.OK) -> Response:
     images = " ".join((OWN_IMAGES, *look.image_origins))
     policy = POLICY.format(images=images) + (FRAMES if page.has_frames else "")
     return _sent(content, (*OF_DOCUMENTS, ("Content-Security-Policy", policy)), status)
+
+
+def question(page: Page, **values: Any) -> Response:
+    """Answer with a page that another area fills in, whichever sections are switched on.
+
+    Its form may lead on to the site's first address. The address of this request has a token, which
+    nobody may see in a Referer; yet with none at all, browsers do not name the origin of a form.
+    """
+    look = _looks().current()
+    content = shells.drawn(page, look, _language(look), _chosen_theme(look), **values)
+    images = " ".join((OWN_IMAGES, *look.image_origins))
+    policy = POLICY.format(images=images).replace(FORMS, f"{FORMS} {look.site_url}".strip())
+    own = {"Content-Security-Policy": policy, "Referrer-Policy": "strict-origin"}
+    headers = {**dict(OF_DOCUMENTS), **own, "Cache-Control": "no-store"}
+    return _sent(content, tuple(headers.items()))
 
 
 def _looks() -> shells.Looks:

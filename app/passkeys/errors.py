@@ -1,5 +1,8 @@
 """Errors of passkeys."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from app.core.access import AccountDisabled
 from app.core.errors import BadRequest, ErrorCode, Forbidden, NotFound, Unauthenticated
 from app.users.errors import PendingActivation
@@ -52,10 +55,16 @@ class CredentialTaken(BadRequest):
 
 
 class PasskeyRefused(Unauthenticated):
-    """The ceremony proves nothing, or the passkey is unknown; the answer never says which."""
+    """The ceremony proves nothing; the answer never says why."""
 
     code = ErrorCode.AUTH_CREDENTIALS_FAILED
     message = "The passkey was not accepted."
+
+
+class PasskeyUnknown(PasskeyRefused):
+    """No account has this credential: pages tell the browser, which stops offering it."""
+
+    data: ClassVar[Mapping[str, bool]] = {"credential_unknown": True}
 
 
 class PasskeyNotDiscoverable(BadRequest):
@@ -105,6 +114,7 @@ FINISH_LOGIN = (
     FlowInvalid,
     CredentialMalformed,
     PasskeyRefused,
+    PasskeyUnknown,
     AccountDisabled,
     PendingActivation,
 )

@@ -1,8 +1,9 @@
 """Use cases of signing in with a passkey.
 
-Invariants: before a signature is verified, nothing about accounts is revealed, except what the
-specification requires for the account of a known passkey. A signature works once: its flow is
-consumed before it is examined, and its counter is stored in the transaction that opens the session.
+Invariants: before a signature is verified, nothing about accounts is revealed, except that nobody
+has a passkey, and what the specification requires for the account of a known one. A signature
+works once: its flow is consumed before it is examined, and its counter is stored in the transaction
+that opens the session.
 """
 
 import hmac
@@ -26,7 +27,7 @@ from app.login.completion import (
 )
 from app.login.errors import CredentialsFailed
 from app.passkeys import ceremony, queries, relying_party
-from app.passkeys.errors import PasskeyLoginDisabled, PasskeyRefused
+from app.passkeys.errors import PasskeyLoginDisabled, PasskeyRefused, PasskeyUnknown
 from app.passkeys.models import Passkey
 from app.passkeys.relying_party import Purpose, StartedCeremony
 from app.settings import keys
@@ -58,8 +59,9 @@ def finish(
     """Sign in with an assertion; the flow is consumed even if that fails.
 
     Raises, in this order: PasskeyLoginDisabled, PublicSiteUrlRequired, PublicSiteUrlInvalid, which
-    leave the flow open; FlowInvalid, CredentialMalformed; PasskeyRefused for an unknown passkey;
-    AccountDisabled, PendingActivation; PasskeyRefused for a ceremony that fails verification.
+    leave the flow open; FlowInvalid, CredentialMalformed; PasskeyUnknown; PasskeyRefused for the
+    passkey of another account than was named; AccountDisabled, PendingActivation; PasskeyRefused
+    for a ceremony that fails verification.
     """
     _require_enabled(rt)
     site = relying_party.current(rt)
@@ -99,13 +101,13 @@ def _require_enabled(rt: Runtime) -> None:
 def _get_passkey(rt: Runtime, proof: AuthenticationResponse) -> tuple[Passkey, Account]:
     """Return the passkey of this credential and its account, if that has the asserted user handle.
 
-    Raises: PasskeyRefused.
+    Raises: PasskeyUnknown, PasskeyRefused.
     """
     with rt.reading() as session:
         found = queries.find_with_account(session, proof.id)
     told = base64url.encoded(proof.response.user_handle or b"")
     if found is None:
-        raise PasskeyRefused
+        raise PasskeyUnknown
     passkey, handle, account = found
     if not hmac.compare_digest(handle, told):
         raise PasskeyRefused

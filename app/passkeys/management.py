@@ -7,6 +7,7 @@ user handle for all its passkeys, enforced under its row lock.
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -71,6 +72,17 @@ class Notice(StrEnum):
     REMOVED = "A passkey was removed. It cannot be used to sign in any more."
 
 
+@dataclass(frozen=True)
+class Signal:
+    """An account's passkeys as browsers name them; `user_id` is None if there are none."""
+
+    rp_id: str
+    user_id: str | None
+    name: str
+    display_name: str
+    accepted: Sequence[str]
+
+
 def start(rt: Runtime, principal: Principal, *, name: str | None) -> StartedCeremony:
     """Begin the registration of a passkey.
 
@@ -87,9 +99,7 @@ def start(rt: Runtime, principal: Principal, *, name: str | None) -> StartedCere
             session.add(PasskeyHandle(user_id=account.id, handle=handle))
         known = queries.list_credentials(session, account.id)
     user = PublicKeyCredentialUserEntity(
-        id=base64url.decoded(handle),
-        name=account.username,
-        display_name=account.email.partition("@")[0] or account.username,
+        id=base64url.decoded(handle), name=account.username, display_name=_display_name(account)
     )
     # An authenticator that already holds one of these must not create another.
     excluded = [ceremony.descriptor(credential_id) for _, credential_id in known]
@@ -187,6 +197,29 @@ def list_passkeys(rt: Runtime, user_id: int) -> Sequence[Passkey]:
     """Return the passkeys of an account, most recently used first."""
     with rt.reading() as session:
         return queries.list_passkeys(session, user_id)
+
+
+def signal(rt: Runtime, principal: Principal) -> Signal:
+    """Return what a browser is to know of the account's passkeys.
+
+    Raises: PublicSiteUrlRequired, PublicSiteUrlInvalid.
+    """
+    site, account = relying_party.current(rt), principal.account
+    with rt.reading() as session:
+        accepted = queries.list_all_credential_ids(session, account.id)
+        handle = queries.find_handle(session, account.id)
+    return Signal(
+        rp_id=str(site.rp.id),
+        user_id=handle if accepted else None,
+        name=account.username,
+        display_name=_display_name(account),
+        accepted=accepted,
+    )
+
+
+def _display_name(account: Account) -> str:
+    """Return what browsers show beside the name of the account."""
+    return account.email.partition("@")[0] or account.username
 
 
 def rename(

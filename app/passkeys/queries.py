@@ -71,6 +71,11 @@ def list_credentials(session: Session, user_id: int) -> Sequence[tuple[int, str]
     return [(row[0], row[1]) for row in reversed(newest.all())]
 
 
+def list_all_credential_ids(session: Session, user_id: int) -> Sequence[str]:
+    """Return the credential id of every passkey: browsers hide those that are not named."""
+    return session.scalars(select(Passkey.credential_id).where(Passkey.user_id == user_id)).all()
+
+
 def get_passkey(session: Session, user_id: int, passkey_id: int | None) -> Passkey:
     """Return a passkey of this account; an id of None matches nothing.
 

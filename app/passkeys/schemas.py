@@ -132,6 +132,7 @@ class PasskeyData(Schema):
     """One passkey; `transports` is null when the client named none."""
 
     id = fields.Integer(required=True)
+    credential_id = fields.String(required=True, metadata=example_metadata("AQIDBAUGBwg"))
     name = fields.String(required=True)
     transports = fields.List(
         fields.String(), required=True, allow_none=True, attribute="transport_names"
@@ -142,6 +143,22 @@ class PasskeyData(Schema):
     created_at = Timestamp(required=True)
     updated_at = Timestamp(required=True)
     last_used_at = Timestamp(required=True, allow_none=True)
+
+
+class SignalData(Schema):
+    """What a browser is told of the account's passkeys; `user_id` is null if it has none."""
+
+    rp_id = fields.String(required=True, metadata=example_metadata("files.example"))
+    user_id = fields.String(
+        required=True, allow_none=True, metadata=example_metadata("AQIDBAUGBwgJCgsMDQ4PEA")
+    )
+    name = fields.String(required=True, metadata=example_metadata("ada"))
+    display_name = fields.String(required=True)
+    accepted = fields.List(
+        fields.String(),
+        required=True,
+        metadata={"description": "every credential id, in base64url"},
+    )
 
 
 class RelyingPartyData(Schema):

@@ -11,6 +11,7 @@ from app.login.completion import LoginOutcome, MfaRequired
 from app.login.errors import LastWayIn
 from app.login.schemas import SignedInData
 from app.passkeys import errors, login, management, schemas
+from app.passkeys.management import Signal
 from app.passkeys.models import Passkey
 from app.passkeys.relying_party import StartedCeremony
 from app.passkeys.schemas import PasskeyData
@@ -56,6 +57,19 @@ def list_passkeys(principal: Principal) -> Sequence[Passkey]:
     At most 500 are listed: the most recently used ones, and then the newest.
     """
     return management.list_passkeys(runtime(), principal.user_id)
+
+
+@bp.get("/signal")
+@login_required()
+@answers(schemas.SignalData(), errors=errors.SITE, name="getPasskeySignal")
+def show_signal(principal: Principal) -> Signal:
+    """Show what pages tell the browser: which passkeys exist, and the names of the account.
+
+    For `PublicKeyCredential.signalAllAcceptedCredentials` and `signalCurrentUserDetails` of
+    WebAuthn Level 3, with which browsers and password managers hide passkeys that were removed, and
+    show the account's present names.
+    """
+    return management.signal(runtime(), principal)
 
 
 @bp.post("/register/start")

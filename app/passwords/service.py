@@ -52,8 +52,9 @@ def change_password(
 
 
 def request_reset(rt: Runtime, *, email: str, client: Client) -> None:
-    """Mail a password reset link to the active, activated account with this address, if any.
+    """Mail a password reset link to the account with this address, if there is one in use.
 
+    Also to one that waits for activation: whoever set it up, it is the mailbox's owner who gets in.
     The caller cannot tell whether there is one, nor whether it was mailed a link a moment ago.
     Raises: PasswordLoginDisabled, EmailInvalid.
     """
@@ -61,11 +62,11 @@ def request_reset(rt: Runtime, *, email: str, client: Client) -> None:
     address = identifiers.email(email)
     with rt.reading() as session:
         account = users_queries.find_by_identifier(session, address)
-    if account is None or not _is_open(account):
+    if account is None or account.status != Status.ACTIVE:
         return
     with rt.transaction() as session:
         account = users_queries.lock_and_find(session, account.id)
-        if account is None or not _is_open(account) or account.email != address:
+        if account is None or account.status != Status.ACTIVE or account.email != address:
             return
         tokens.send(rt, session, account, Purpose.PASSWORD_RESET, address)
         users.record(rt, session, Action.USER_REQUEST_PASSWORD_RESET, account, client)
@@ -74,11 +75,12 @@ def request_reset(rt: Runtime, *, email: str, client: Client) -> None:
 def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client) -> None:
     """Set a new password, which may equal the old one, and shut out whoever had the account.
 
-    Every session ends and every other link becomes void; the address counts as verified by the
-    link. If nobody had verified it before, passkeys and external identities are removed, too:
-    whoever added them may have created the account to hijack it once the address's owner uses it.
-    Second factors stay. So does the count of failed logins: clearing it would give anyone who can
-    read the mailbox unlimited guesses at the second factor.
+    Every session ends and every other link becomes void; the address counts as proven by the link,
+    and an account that waits for activation is activated. If nobody had proven it before, passkeys,
+    external identities and second factors are removed, too: whoever added them may have created
+    the account to hijack it once the address's owner uses it. Else second factors stay. So does the
+    count of failed logins: clearing it would give anyone who can read the mailbox unlimited guesses
+    at the second factor.
     Raises the first that applies: PasswordLoginDisabled, PasswordInvalid, PasswordGuessable,
     ContactVerificationInvalid, ContactVerificationExpired, AccountDisabled; PasswordGuessable last,
     if only the account's names make the password guessable.
@@ -110,11 +112,15 @@ def _reset(rt: Runtime, token: str, new_hash: str, client: Client) -> None:
             now,
             password_hash=new_hash,
             must_change_password=False,
+            activated_at=account.activated_at or now,
             email_verified_at=account.email_verified_at or now,
+            proven_at=account.proven_at or now,
         )
         removed = 0
-        if account.email_verified_at is None:
+        if account.proven_at is None or account.email_verified_at is None:
             removed = sum(remove(session, account.id) for remove in rt.hooks.on_unverified_reset)
+        if account.proven_at is None:
+            removed += sum(remove(session, account.id) for remove in rt.hooks.on_unproven_reset)
         sessions.revoke_all(rt, session, account.id)
         tokens.void(session, account.id)
         notice = Template.PASSWORD_RESET_NOTICE
@@ -143,14 +149,9 @@ def _replace(
     return pair
 
 
-def _is_open(account: Account) -> bool:
-    """Return whether the account's password may be reset."""
-    return account.status == Status.ACTIVE and account.activated_at is not None
-
-
 def _require_unchanged(account: Account, found: ContactToken) -> None:
     """Refuse a link if its account is closed, or no longer has the address it was sent to."""
     if account.status != Status.ACTIVE:
         raise AccountDisabled
-    if account.activated_at is None or account.email != found.address:
+    if account.email != found.address:
         raise ContactVerificationInvalid

@@ -3,7 +3,7 @@
 from app.core.errors import ErrorCode, Forbidden
 from app.login.errors import PasswordLoginDisabled
 from app.setup.errors import SystemNotInitialized
-from app.users.errors import ADDRESS_REFUSED, NAMES_TAKEN, NEW_ACCOUNT
+from app.users.errors import ADDRESS_REFUSED, NAMES_TAKEN, NEW_ACCOUNT, UsernameReserved
 
 
 class RegistrationDisabled(Forbidden):
@@ -19,6 +19,7 @@ REGISTER = (
     RegistrationDisabled,
     *ADDRESS_REFUSED,
     *NEW_ACCOUNT,
+    UsernameReserved,
     *NAMES_TAKEN,
 )
 RESEND = (PasswordLoginDisabled,)

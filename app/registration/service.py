@@ -1,12 +1,19 @@
 """Use cases of public registration."""
 
+from datetime import datetime, timedelta
+
+from sqlalchemy.orm import Session
+
 from app.audit.models import Action
+from app.contact_verification import queries as contact_queries
 from app.contact_verification import tokens
 from app.contact_verification.models import Purpose
 from app.core.client import Client
+from app.core.database import bulk
 from app.core.runtime import Runtime
 from app.login import sign_in_methods
 from app.mail import service as mail
+from app.registration import queries
 from app.registration.errors import RegistrationDisabled
 from app.settings import keys
 from app.setup import service as setup
@@ -22,18 +29,21 @@ from app.users.errors import (
 from app.users.models import Account, Status, User
 
 
-def register(rt: Runtime, *, username: str, email: str, password: str, client: Client) -> Account:
+def register(
+    rt: Runtime, *, username: str, email: str, password: str, client: Client, browser: str
+) -> Account:
     """Create an ordinary account, pending activation if that is required.
 
     Raises the first that applies, in this order: SystemNotInitialized, PasswordLoginDisabled,
     RegistrationDisabled, EmailBlocked, EmailNotAllowlisted, PasswordInvalid, UsernameInvalid,
-    EmailInvalid, UsernameExists, EmailExists, IdentifierExists.
+    UsernameReserved, EmailInvalid, UsernameExists, EmailExists, IdentifierExists.
     """
     setup.require_ready_now(rt)
     _require_open(rt)
     address = _allowed_address(rt, email)
     users.require_acceptable(rt, password, username, email)
     name = identifiers.username(username)
+    users.require_unreserved(rt, name)
     if address is None:
         raise EmailInvalid
     password_hash = rt.passwords.hash(password)
@@ -52,9 +62,13 @@ def register(rt: Runtime, *, username: str, email: str, password: str, client: C
         if group_id is None:
             raise SystemNotInitialized
         new.policy_group_id = group_id
+        # Who mistyped an address, or took somebody else's, keeps it from nobody.
+        key = identifiers.username_key(name)
+        for user_id in queries.remove_abandoned(session, _times(rt), name_key=key, address=address):
+            users.announce_end(rt, session, user_id)
         account = users.create(session, new, now)
         if account.activated_at is None:
-            tokens.send(rt, session, account, Purpose.REGISTER_ACTIVATION, address)
+            tokens.send(rt, session, account, Purpose.REGISTER_ACTIVATION, address, browser)
         users.record(rt, session, Action.USER_REGISTER, account, client)
     return account
 
@@ -79,8 +93,30 @@ def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
         account = users_queries.lock_and_find(session, account.id)
         if account is None or not _is_pending_activation(account) or account.email != address:
             return
-        if tokens.send(rt, session, account, purpose, address):
+        # Who asks for it again need not be who chose the password: that browser still counts.
+        last = contact_queries.find_last(session, account.id, purpose)
+        browser = last.browser_digest if last else None
+        if tokens.send(rt, session, account, purpose, address, browser):
             users.record(rt, session, Action.USER_RESEND_REGISTRATION, account, client)
+
+
+def delete_abandoned(rt: Runtime) -> int:
+    """Delete the accounts that have waited for activation for too long; return how many."""
+    times = _times(rt)
+
+    def delete_some(session: Session, _: datetime, most: int) -> int:
+        gone = queries.delete_abandoned(session, times, most)
+        for user_id in gone:
+            users.announce_end(rt, session, user_id)
+        return len(gone)
+
+    return bulk.delete_in_batches(rt, delete_some, times.due)
+
+
+def _times(rt: Runtime) -> queries.Times:
+    now, kept = rt.clock.now(), timedelta(days=rt.settings.get(keys.UNACTIVATED_KEEP_DAYS))
+    link = timedelta(seconds=tokens.longest_life(rt))
+    return queries.Times(now, now - kept, now - kept - link)
 
 
 def is_activation_needed(rt: Runtime) -> bool:

@@ -2,9 +2,11 @@
 
 from flask import Blueprint
 
+from app.contact_verification import tokens
 from app.registration import errors, service
 from app.users.models import Account
 from app.users.schemas import NewAccountSchema, UserInfo
+from app.web import cookies
 from app.web.guards import anonymous_route, minimum_duration
 from app.web.operation import answers
 from app.web.peer import client
@@ -37,8 +39,10 @@ def register(username: str, email: str, password: str) -> Account:
 
     If activation is required, the account can be used once the mailed link has been followed.
     """
+    rt = runtime()
+    browser = cookies.remember_browser(tokens.longest_life(rt))
     return service.register(
-        runtime(), username=username, email=email, password=password, client=client()
+        rt, username=username, email=email, password=password, client=client(), browser=browser
     )
 
 
@@ -49,5 +53,7 @@ def register(username: str, email: str, password: str) -> Account:
 @answers(MessageData(), errors=errors.RESEND)
 def resend_activation(identifier: str) -> dict[str, str]:
     """Send the activation mail again; the answer never reveals whether it exists."""
-    service.resend_activation(runtime(), identifier=identifier, client=client())
+    rt = runtime()
+    cookies.remember_browser(tokens.longest_life(rt))  # as long as the new link lives
+    service.resend_activation(rt, identifier=identifier, client=client())
     return {"message": RESENT}

@@ -33,8 +33,12 @@ def read(
     try:
         claims = keyring.verified(token, PURPOSE)
         session_id, expires_at = str(claims["sid"]), int(claims["exp"])
+        issued_at = int(claims["iat"])
     except (TokenForged, KeyError, ValueError, TypeError):
         raise TokenInvalid from None
-    if not ignore_expiry and now.timestamp() > expires_at + LEEWAY_SECONDS:
+    seconds = now.timestamp()
+    # One of a clock that was ahead would live longer than tokens do; a refresh gives a right one.
+    is_of_now = issued_at - LEEWAY_SECONDS <= seconds <= expires_at + LEEWAY_SECONDS
+    if not ignore_expiry and not is_of_now:
         raise TokenExpired
     return session_id, expires_at

@@ -3,11 +3,12 @@
 from app.core.access import (
     AccountDisabled,
     PasswordChangeRequired,
+    SessionUserMismatch,
     TokenExpired,
     TokenInvalid,
     TokenMissing,
 )
-from app.core.errors import ErrorCode, Forbidden, NotFound, Unauthenticated
+from app.core.errors import ErrorCode, NotFound, Unauthenticated
 
 
 class RefreshTokenStale(Unauthenticated):
@@ -22,13 +23,6 @@ class RefreshTokenReused(Unauthenticated):
 
     code = ErrorCode.AUTH_REFRESH_TOKEN_REUSE_DETECTED
     message = "The refresh token had already been used. All sessions were ended."
-
-
-class SessionUserMismatch(Forbidden):
-    """The refresh cookie and the access token belong to different accounts."""
-
-    code = ErrorCode.AUTH_SESSION_USER_MISMATCH
-    message = "The session belongs to another user."
 
 
 class SessionNotFound(NotFound):

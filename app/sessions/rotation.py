@@ -126,6 +126,8 @@ def _refuse_spent(
     spent_at = _committed_at(rt, token.digest)
     if spent_at is None and token.is_stored_as(token_session.previous_digest):
         spent_at = token_session.last_seen_at
+    if spent_at is not None and rt.clock.is_ahead(spent_at):
+        spent_at = None
     if spent_at is not None and (
         arrived_at < spent_at or _is_within_grace(rt, token_session, client, arrived_at - spent_at)
     ):

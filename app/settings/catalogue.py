@@ -12,7 +12,7 @@ CATEGORIES = {
     "public_site_url": "site",
     "frontend_": "site",
     "archive_": "site",
-    "pages_": "pages",
+    "pages_": "site",  # the console gives them a place of their own
     "auth_": "auth",
     "auth_allow_user_registration": "user.registration_and_login",
     "auth_email_code_": "user.registration_and_login",

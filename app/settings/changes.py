@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -9,13 +10,14 @@ from sqlalchemy.orm import Session
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core.access import Operator
+from app.core.clock import SKEW
 from app.core.database import locks
 from app.core.live_settings import LiveSettings
-from app.core.runtime import Runtime
+from app.core.runtime import Runtime, SignInSwitch
 from app.core.secret_box import REDACTED, SecretUnreadable
 from app.core.setting_kinds import Key
 from app.settings import keys, queries
-from app.settings.errors import SettingInvalid, SettingUndeletable
+from app.settings.errors import SettingInvalid, SettingsChanged, SettingUndeletable
 from app.settings.service import announce, find_key, joint_problems
 
 # Called in the transaction of a change with the runtime as it will be after it; may raise.
@@ -23,9 +25,9 @@ Approve = Callable[[Session, Runtime], None]
 
 # What lets people in; every other administrator hears of a change.
 SIGN_IN_SWITCHES = {
-    keys.PASSWORD_LOGIN_ENABLED.name: "signing in with a password",
-    keys.PASSKEY_LOGIN_ENABLED.name: "signing in with a passkey",
-    keys.EMAIL_CODE_LOGIN_ENABLED.name: "the mailed code as a second factor",
+    keys.PASSWORD_LOGIN_ENABLED.name: "Signing in with a password",
+    keys.PASSKEY_LOGIN_ENABLED.name: "Signing in with a passkey",
+    keys.EMAIL_CODE_LOGIN_ENABLED.name: "The mailed code as a second factor",
 }
 _LAST_METHODS = {keys.PASSWORD_LOGIN_ENABLED.name, keys.PASSKEY_LOGIN_ENABLED.name}
 
@@ -52,16 +54,21 @@ def change(
     values: Mapping[str, object],
     unset: Collection[str] = (),
     *,
+    expected_updated_at: datetime | None = None,
     approve: Approve | None = None,
 ) -> Changed:
     """Set settings and return others to their defaults; what has its value already stays as it is.
 
-    Raises: SettingUnknown, SettingInvalid, and what `approve` raises.
+    `expected_updated_at` is the state the change is meant for; None accepts any.
+    Raises: SettingUnknown, SettingInvalid; SettingsChanged, if one of them was changed after that;
+    and what `approve` raises.
     """
     texts = {name: _text(name, value) for name, value in values.items()}
     wanted = texts | {find_key(name).name: None for name in unset}
     with rt.transaction() as session:
         locks.hold(session, locks.SETTINGS)
+        if expected_updated_at is not None:
+            _require_unchanged(rt, session, wanted, expected_updated_at)
         before = queries.list_texts(session)
         changes = {
             name: text for name, text in wanted.items() if not _is_same(rt, name, before, text)
@@ -113,6 +120,13 @@ def check(rt: Runtime, values: Mapping[str, object], unset: Collection[str]) -> 
     code_login = keys.EMAIL_CODE_LOGIN_ENABLED.name
     others = [name for name in joint if name == code_login and name not in changes]
     return Verdict(problems | {n: p for n, p in joint.items() if n not in others}, others)
+
+
+def _require_unchanged(
+    rt: Runtime, session: Session, names: Collection[str], since: datetime
+) -> None:
+    if any(since < at <= rt.clock.now() + SKEW for at in queries.list_times(session, names)):
+        raise SettingsChanged
 
 
 def _text(name: str, value: object) -> str:
@@ -179,11 +193,8 @@ def _store(
     rt: Runtime, session: Session, by: Operator, name: str, previous: str | None, text: str | None
 ) -> None:
     key = keys.ALL[name]
-    if text is None:
-        queries.remove(session, name)
-    else:
-        sealed = rt.secret_box.seal(text, name) if key.is_sensitive and text else text
-        queries.store(session, name, sealed, rt.clock.now(), by.user_id)
+    sealed = rt.secret_box.seal(text, name) if key.is_sensitive and text else text
+    queries.store(session, name, sealed, rt.clock.now(), by.user_id)
     details = {"value": _shown(key, text), "previous_value": _shown(key, previous)}
     _record(rt, session, by, Action.CONFIG_UPDATE, name, details)
 
@@ -210,5 +221,6 @@ def _tell_of_switches(
         key = keys.ALL[name]
         is_on = key.value_of(changes.get(name))
         if name in changes and is_on != key.value_of(before.get(name)):
+            switch = SignInSwitch(name, what, f"switched {'on' if is_on else 'off'}")
             for tell in rt.hooks.on_sign_in_switch:
-                tell(rt, session, by, f"{what} was switched {'on' if is_on else 'off'}")
+                tell(rt, session, by, switch)

@@ -1,6 +1,6 @@
 """Errors of reading and changing settings."""
 
-from app.core.errors import BadRequest, Forbidden, NotFound
+from app.core.errors import BadRequest, Conflict, Forbidden, NotFound
 
 
 class SettingUnknown(NotFound):
@@ -19,6 +19,12 @@ class SettingUndeletable(Forbidden):
     """A setting of this version stays; it can only return to its default."""
 
     message = "A setting of this version cannot be removed; return it to its default instead."
+
+
+class SettingsChanged(Conflict):
+    """A setting is not as it was when the change was decided on."""
+
+    message = "The settings have been changed meanwhile."
 
 
 CHANGE = (SettingUnknown, SettingInvalid)

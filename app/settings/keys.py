@@ -1,10 +1,11 @@
 """The runtime settings, and the registry of all keys, with those of `audit` and `web`."""
 
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from app.audit import keys as audit
-from app.core import email_address, setting_kinds
+from app.core import email_address, mail_text, setting_kinds
 from app.core.setting_kinds import Key, boolean, choice, number, text
 from app.settings import page_keys
 from app.web import cors, guards, site
@@ -59,12 +60,41 @@ def _mail_address(text: str) -> str:
         raise ValueError(f"must be an e-mail address: {error}") from None
 
 
+def _helo_name(text: str) -> str:
+    """Return what a client of an SMTP server may call itself; empty means the default."""
+    return email_address.helo_name(text) if text else text
+
+
 def _is_address(entry: str) -> bool:
     """Return whether an entry is a normalised address, as stored for accounts, so it can match."""
     try:
         return email_address.normalized(entry) == entry
     except ValueError:
         return False
+
+
+class PlaceholderMissing(ValueError):
+    """The HTML of a mail lacks what the mail is sent for."""
+
+
+def missing_placeholder(name: str, html: str) -> str | None:
+    """Return what the HTML of a mail lacks, as it is to be typed; None if nothing, or if blank."""
+    needed = MAIL_NEEDS.get(name)
+    if needed is None or not html.strip() or mail_text.shows(html, needed):
+        return None
+    return f"{{{{{needed}}}}}"
+
+
+def _complete_template(name: str, html: str) -> str:
+    """Return the HTML of a mail; blank means built-in.
+
+    Raises: PlaceholderMissing.
+    """
+    if (missing := missing_placeholder(name, html)) is not None:
+        raise PlaceholderMissing(
+            f"must contain {missing} where it is read, not in a comment: the mail is sent for that"
+        )
+    return html
 
 
 PASSWORD_LOGIN_ENABLED = boolean(
@@ -155,6 +185,15 @@ REGISTER_ACTIVATION_TTL_SECONDS = _seconds(
     DAY,
     most=YEAR,
 )
+UNACTIVATED_KEEP_DAYS = number(
+    "auth_unactivated_keep_days",
+    "How many days an account may wait for activation; then it is deleted, and name and address "
+    "are free again",
+    7,
+    unit="days",
+    least=1,
+    most=3650,
+)
 CONTACT_CHANGE_TTL_SECONDS = _seconds(
     "auth_contact_change_ttl_secs",
     "How long the mailed link for a change of address is valid",
@@ -180,16 +219,28 @@ RESET_COOLDOWN_SECONDS = _seconds(
     "How long to wait before another password reset is mailed",
     60,
 )
+RESERVED_USERNAMES = setting_kinds.text_list(
+    "auth_reserved_usernames",
+    "Usernames, whatever their case, that only operators give; nor can names of digits be chosen",
+    str.lower,
+    example=("admin", "support"),
+    default=(
+        *("admin", "administrator", "root", "system", "support", "security", "postmaster"),
+        *("hostmaster", "webmaster", "abuse", "noreply", "no-reply", "me", "null", "undefined"),
+    ),
+)
 EMAIL_ALLOWLIST = setting_kinds.text_list(
     "auth_local_email_allowlist",
-    "The only addresses and domains allowed for new accounts and new addresses; empty allows all",
+    "The only addresses and domains allowed to register here and as new addresses; empty allows "
+    "all; providers have allowed_domains of their own",
     _email_policy_entry,
     example=_ADDRESSES,
     item_kind="email_or_domain",
 )
 EMAIL_BLOCKLIST = setting_kinds.text_list(
     "auth_local_email_blocklist",
-    "Addresses and domains refused for new accounts and new addresses, even if allowed above",
+    "Addresses and domains that cannot register here or be changed to, even if allowed above; "
+    "providers have allowed_domains of their own",
     _email_policy_entry,
     example=_ADDRESSES,
     item_kind="email_or_domain",
@@ -261,6 +312,13 @@ MAIL_FROM_ADDRESS = text(
     check=_mail_address,
 )
 MAIL_FROM_NAME = text("mail_from_name", "The sender's name", PRODUCT_TITLE, max_length=255)
+MAIL_HELO_NAME = text(
+    "mail_helo_name",
+    "What the service calls itself at the SMTP server (EHLO), a host name or an IP address; empty "
+    "means the host of public_site_url, or else the sender's domain",
+    max_length=255,
+    check=_helo_name,
+)
 MAIL_SECURITY = boolean(
     "mail_security",
     "Whether SMTP is encrypted (STARTTLS, or TLS on port 465) and the server's certificate checked",
@@ -284,6 +342,16 @@ MAIL_PURPOSES = {
     "security_notice": "about a change to the ways to sign in",
     "user_invitation": "with an invitation",
 }
+# What each is sent for, and useless without.
+MAIL_NEEDS = {
+    "register_activation": "verification_url",
+    "contact_change_confirmation": "verification_url",
+    "password_reset": "reset_url",
+    "external_auth_email_verification": "verification_url",
+    "login_email_code": "code",
+    "confirmation_code": "code",
+    "user_invitation": "invitation_url",
+}
 MAIL_TEMPLATE_SUBJECTS = {
     name: text(
         f"mail_template_{name}_subject",
@@ -295,9 +363,11 @@ MAIL_TEMPLATE_SUBJECTS = {
 MAIL_TEMPLATE_HTML = {
     name: text(
         f"mail_template_{name}_html",
-        f"HTML of the mail {which}; empty means built-in",
+        f"HTML of the mail {which}; empty means built-in"
+        + (f", else it contains {{{{{MAIL_NEEDS[name]}}}}}" if name in MAIL_NEEDS else ""),
         max_length=65_536,
         multiline=True,
+        check=partial(_complete_template, name),
     )
     for name, which in MAIL_PURPOSES.items()
 }

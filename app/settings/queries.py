@@ -1,5 +1,6 @@
 """Statements on runtime settings."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 from sqlalchemy import delete, select, update
@@ -12,20 +13,27 @@ from app.settings.models import SystemConfig
 def list_texts(reader: Reader) -> dict[str, str]:
     """Return every stored text by key."""
     rows = reader.execute(select(SystemConfig.key, SystemConfig.value))
-    return {row.key: row.value for row in rows}
+    return {row.key: row.value for row in rows if row.value is not None}
+
+
+def list_times(reader: Reader, names: Collection[str]) -> list[datetime]:
+    """Return when these settings were last changed, of those that ever were."""
+    changed = select(SystemConfig.updated_at).where(SystemConfig.key.in_(names))
+    return list(reader.scalars(changed))
 
 
 def find(session: Session, name: str) -> SystemConfig | None:
-    """Return the stored value of one setting; None if it is not set."""
+    """Return the row of one setting; None if it was never set."""
     return session.scalar(select(SystemConfig).where(SystemConfig.key == name))
 
 
 def store(
-    session: Session, name: str, text: str, now: datetime, user_id: int | None = None
+    session: Session, name: str, text: str | None, now: datetime, user_id: int | None = None
 ) -> None:
     """Insert or replace one stored text; the caller calls `service.announce` after the commit.
 
-    `user_id` is the account that does it, None for the command line and the service itself.
+    A text of None returns the setting to its default. `user_id` is the account that does it, None
+    for the command line and the service itself.
     """
     row = find(session, name) or SystemConfig(key=name)
     row.value, row.updated_at, row.updated_by = text, now, user_id
@@ -38,5 +46,5 @@ def reseal(session: Session, name: str, text: str) -> None:
 
 
 def remove(session: Session, name: str) -> None:
-    """Delete a stored text."""
+    """Delete the row of a setting."""
     session.execute(delete(SystemConfig).where(SystemConfig.key == name))

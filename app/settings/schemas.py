@@ -6,6 +6,7 @@ from marshmallow import Schema, ValidationError, fields, pre_load, validate, val
 
 from app.core.setting_kinds import ItemKind, ValueType
 from app.core.texts import is_storable
+from app.web.paging import Moment
 from app.web.schema import RequestSchema, Text, Timestamp, force
 
 MAX_KEYS = 100
@@ -181,8 +182,8 @@ class SetSettingSchema(RequestSchema):
         return body
 
 
-class ChangeSettingsSchema(RequestSchema):
-    """PATCH /admin/config, POST /admin/config/validate; `unset` returns to the defaults."""
+class DraftSettingsSchema(RequestSchema):
+    """POST /admin/config/validate; `unset` returns to the defaults."""
 
     values = fields.Dict(keys=Text(), values=SettingValue(), load_default=dict)
     unset = fields.List(Text(), load_default=list)
@@ -194,6 +195,12 @@ class ChangeSettingsSchema(RequestSchema):
             raise ValidationError(f"must name at most {MAX_KEYS} settings", "values")
         if set(values) & set(unset):
             raise ValidationError("must not name what is in values", "unset")
+
+
+class ChangeSettingsSchema(DraftSettingsSchema):
+    """PATCH /admin/config."""
+
+    expected_updated_at = Moment("refuse the change if a setting named was changed after this time")
 
 
 class ImportSettingsSchema(RequestSchema):

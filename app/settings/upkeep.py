@@ -45,7 +45,7 @@ This page is printed by `flask config describe --markdown`.
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting; what follows `key` is as stored, and None if it is not set."""
+    """One setting; what follows `key` is as stored, and None if it was never set."""
 
     key: Key[Any]
     text: str | None = field(default=None, repr=False)

@@ -1,6 +1,7 @@
 """/admin/config."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from app.settings import catalogue, changes, errors, keys, service, upkeep
 from app.settings.schemas import (
     ChangedSettingsData,
     ChangeSettingsSchema,
+    DraftSettingsSchema,
     ForceQuery,
     ImportSettingsSchema,
     SetSettingSchema,
@@ -87,7 +89,11 @@ def set_value(by: Operator, key: str, value: Any, is_forced: bool) -> Setting:
 @admin_required()
 @query_args(ForceQuery)
 @json_body(ChangeSettingsSchema)
-@answers(ChangedSettingsData(), errors=CHANGE_ERRORS, name="adminChangeSettings")
+@answers(
+    ChangedSettingsData(),
+    errors=(*CHANGE_ERRORS, errors.SettingsChanged),
+    name="adminChangeSettings",
+)
 def change(by: Operator, is_forced: bool, **draft: Any) -> dict[str, Any]:
     """Set settings and return others to their defaults: all of them, or none."""
     return _change(by, **draft, is_forced=is_forced)
@@ -95,7 +101,7 @@ def change(by: Operator, is_forced: bool, **draft: Any) -> dict[str, Any]:
 
 @bp.post("/validate")
 @admin_may_read()
-@json_body(ChangeSettingsSchema)
+@json_body(DraftSettingsSchema)
 @answers(SettingsVerdictData(), name="adminValidateSettings")
 def validate(values: dict[str, Any], unset: list[str]) -> dict[str, Any]:
     """Say what would be wrong with a change, without making it; an empty one, with what is set."""
@@ -121,14 +127,20 @@ def remove(by: Operator, key: str) -> None:
 
 
 def _change(
-    by: Operator, values: Mapping[str, Any], unset: list[str] | None = None, *, is_forced: bool
+    by: Operator,
+    values: Mapping[str, Any],
+    unset: list[str] | None = None,
+    *,
+    is_forced: bool,
+    expected_updated_at: datetime | None = None,
 ) -> dict[str, Any]:
     rt, unset = runtime(), unset or []
     values = _without_placeholders(values)
     if catalogue.GUARDED & {*values, *unset}:
         require_confirmation(by)
     approve = None if is_forced else partial(lockout.require_way_back, by)
-    changed = changes.change(rt, by, values, unset, approve=approve)
+    state = {"expected_updated_at": expected_updated_at}
+    changed = changes.change(rt, by, values, unset, approve=approve, **state)
     shown = {setting.key.name: setting for setting in upkeep.list_all(rt)}
     return {"changed": [shown[name] for name in changed.names], "also_changed": changed.others}
 

@@ -108,6 +108,7 @@ def create_first_admin(
             role=Role.ADMIN,
             activated_at=now,
             email_verified_at=now,
+            proven_at=now,
             storage_quota=quota,
             policy_group_id=storage_queries.find_default_group_id(session),
         )

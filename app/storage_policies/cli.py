@@ -15,11 +15,6 @@ from app.storage_policies.schemas import ManagedGroup, MigratedAssignmentsData, 
 from app.web.cli import Commands, Output, confirm, progress, sentence, table, yes_option
 from app.web.runtime import runtime
 
-WITHOUT_DEFAULT = (
-    "; there is no default group now, so no accounts can be created until there is one: "
-    "`flask storage set-default GROUP`, or `flask storage bootstrap` for a new one"
-)
-
 group = Commands("storage", help="Storage policies and the groups accounts are assigned to.")
 
 
@@ -101,7 +96,7 @@ def enable_group(policy_group: str) -> Output:
 @group.command("disable-group")
 @click.argument("policy_group", metavar="GROUP")
 def disable_group(policy_group: str) -> Output:
-    """Stop accounts and teams from being assigned to GROUP; refused while any are."""
+    """Stop accounts and teams from being assigned to GROUP, unless it is the default or any are."""
     return _shown(_updated(policy_group, is_enabled=False), "is disabled")
 
 
@@ -109,12 +104,12 @@ def disable_group(policy_group: str) -> Output:
 @click.argument("policy_group", metavar="GROUP")
 @yes_option
 def delete_group(policy_group: str, is_sure: bool) -> Output:
-    """Delete GROUP; refused while any account or team is assigned to it."""
+    """Delete GROUP; refused for the default, and while any account or team is assigned to it."""
     with runtime().reading() as session:
         found = service.get_group(session, policy_group)
     confirm(f"Delete {found.name} (id {found.id})?", is_sure=is_sure)
     deleted = groups.delete(runtime(), COMMAND_LINE, policy_group)
-    return _shown(deleted, "was deleted" + WITHOUT_DEFAULT * deleted.is_default)
+    return _shown(deleted, "was deleted")
 
 
 @group.command("migrate-assignments")

@@ -47,10 +47,13 @@ class NameInvalid(BadRequest):
     message = "A name has 1 to 128 characters."
 
 
-class DefaultGroupRequired(BadRequest):
-    """The group is the default, which must stay enabled for new accounts."""
+class DefaultGroupRequired(Conflict):
+    """The group is the default, which new accounts need."""
 
-    message = "The default policy group cannot be disabled; make another one the default first."
+    message = (
+        "The default policy group can be neither deleted nor disabled; make another one the "
+        "default first."
+    )
 
 
 class OneDefaultRequired(BadRequest):
@@ -106,4 +109,4 @@ UPDATE_GROUP = (
     OneDefaultRequired,
     GroupAssigned,
 )
-DELETE_GROUP = (GroupNotFound, GroupAssigned)
+DELETE_GROUP = (GroupNotFound, DefaultGroupRequired, GroupAssigned)

@@ -115,11 +115,12 @@ def update(
 def delete(rt: Runtime, by: Operator, which: str | int) -> StoragePolicyGroup:
     """Delete a group that nobody is assigned to; return it as it was.
 
-    Deleting the default group returns the installation to the state `needs_storage`.
-    Raises: GroupNotFound, NameAmbiguous, GroupAssigned.
+    Raises: GroupNotFound, NameAmbiguous, DefaultGroupRequired, GroupAssigned.
     """
     with service.changing(rt) as session:
         group = service.get_group(session, which)
+        if group.is_default:
+            raise DefaultGroupRequired
         _require_unassigned(session, group)
         session.delete(group)
         event = service.of_group(Action.ADMIN_DELETE_POLICY_GROUP, group, {})
@@ -163,7 +164,8 @@ def _require_unassigned(session: Session, group: StoragePolicyGroup) -> None:
     if users or teams:
         raise GroupAssigned(
             f"The policy group is still assigned to {pluralized(users, 'user', 'users')} and "
-            f"{pluralized(teams, 'team', 'teams')}; `flask storage migrate-assignments` moves them."
+            f"{pluralized(teams, 'team', 'teams')}. Move them to another one first.",
+            remedy="`flask storage migrate-assignments` does that.",
         )
 
 

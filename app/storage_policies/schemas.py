@@ -28,7 +28,8 @@ NAME_RULE = f"1 to {MAX_NAME_LENGTH} characters"
 MAX_ITEMS = 100
 MAX_TYPES, MAX_TYPE_LENGTH = 200, 255
 MAX_PRIORITY = 2**31 - 1
-LOCAL = "local"
+# Files on this machine: the name that is kept, and the product's own.
+LOCAL = ("local", "asterdrive.storage.local")
 
 
 class Size(WholeNumber):
@@ -94,7 +95,10 @@ class ManagedPolicy(Schema):
 
 
 class CreatePolicySchema(RequestSchema):
-    """POST /admin/policies; of a connection, only the local one is made here."""
+    """POST /admin/policies; whatever names a kind of storage must name the local one.
+
+    What does not is refused with an error of its own, so the members that name one take anything.
+    """
 
     name = text(MAX_INPUT_LENGTH, description=NAME_RULE)
     max_file_size = Size(load_default=0)
@@ -105,6 +109,20 @@ class CreatePolicySchema(RequestSchema):
         validate=validate.Length(max=MAX_TYPES),
     )
     connection = fields.Dict(load_default=None)
+    connector_config = fields.Dict(load_default=None)
+    connector_id = fields.Raw(allow_none=True, metadata={"type": "string", "enum": LOCAL})
+
+
+def is_local(connection: dict[str, Any] | None, *places: dict[str, Any] | None) -> bool:
+    """Return whether all that is named in these objects is the local kind; a connection names one.
+
+    `places` are other objects that may name one.
+    """
+    given = [place for place in (connection, *places) if place is not None]
+    kinds = ("connector_id", "driver_type")
+    named = [place[kind] for place in given for kind in kinds if kind in place]
+    is_named = connection is None or any(kind in connection for kind in kinds)
+    return is_named and all(one in LOCAL for one in named)
 
 
 class PolicyOfGroup(Schema):

@@ -12,7 +12,6 @@ from app.storage_policies.groups import Item
 from app.storage_policies.migration import Migrated
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
 from app.storage_policies.schemas import (
-    LOCAL,
     AssignedGroup,
     CreateGroupSchema,
     CreatePolicySchema,
@@ -23,6 +22,7 @@ from app.storage_policies.schemas import (
     MigratedAssignmentsData,
     PolicyListQuery,
     UpdateGroupSchema,
+    is_local,
 )
 from app.teams.models import Team
 from app.users.models import User
@@ -68,10 +68,11 @@ def create_policy(
     chunk_size: int,
     allowed_types: list[str],
     connection: dict[str, Any] | None,
+    connector_config: dict[str, Any] | None,
+    **named: Any,
 ) -> StoragePolicy:
     """Create a policy for files on this machine; it is in no group yet."""
-    kinds = {"connector_id", "driver_type"} & (connection or {}).keys()
-    if connection is not None and [connection[kind] for kind in kinds] != [LOCAL]:
+    if not is_local(connection, connector_config, named):
         raise ConnectorUnsupported
     limits: dict[str, int] = {"max_file_size": max_file_size, "chunk_size": chunk_size}
     return service.create_policy(runtime(), by, name, allowed_types=allowed_types, **limits)

@@ -33,6 +33,12 @@ class TeamChanged(Conflict):
     message = "The team has been changed meanwhile."
 
 
+class TeamMemberChanged(Conflict):
+    """The membership is not as it was when the change was decided on."""
+
+    message = "The membership has been changed meanwhile."
+
+
 class TeamArchivedTooLong(Conflict):
     """The team is about to be deleted."""
 
@@ -81,9 +87,3 @@ class TeamOwnerUndeletable(Conflict):
     """Deleting the account would leave a team without an owner."""
 
     message = "The account is the last owner of a team; add another owner or archive the team."
-
-
-class TeamCreatorUndeletable(Conflict):
-    """Deleting the account is refused while a team that it created exists."""
-
-    message = "The account created a team that still exists; archive it and wait for its deletion."

@@ -9,12 +9,14 @@ from sqlalchemy import (
     CheckConstraint,
     ForeignKey,
     String,
+    Text,
     UniqueConstraint,
     func,
     select,
 )
-from sqlalchemy.orm import Mapped, column_property, mapped_column
+from sqlalchemy.orm import Mapped, column_property, mapped_column, validates
 
+from app.core.database.search import folded_column
 from app.core.db import Base, Id, UTCDateTime
 from app.users.models import Account, User
 
@@ -63,6 +65,8 @@ def _owner(team_id: Any, column: Any) -> Any:
 class Team(Base):
     """A workspace shared by accounts; an archived one is out of use and deleted after a while.
 
+    `name_folded` follows the name, see `core.database.search`.
+    `created_by` is who made it: None for the command line, and once that account is deleted.
     Of several owners, `owner_id` and `owner_name` tell the one with the lowest id. They and
     `member_count` are computed when a team is loaded or refreshed.
     """
@@ -71,8 +75,11 @@ class Team(Base):
 
     id: Mapped[int] = mapped_column(Id, primary_key=True)
     name: Mapped[str] = mapped_column(String(MAX_NAME_LENGTH))
+    name_folded: Mapped[str | None] = mapped_column(Text)
     description: Mapped[str] = mapped_column(String(MAX_DESCRIPTION_LENGTH))
-    created_by: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="RESTRICT"), index=True)
+    created_by: Mapped[int | None] = mapped_column(
+        ForeignKey("users.id", ondelete="SET NULL"), index=True
+    )
     storage_used: Mapped[int] = mapped_column(BigInteger)
     storage_quota: Mapped[int] = mapped_column(BigInteger)
     policy_group_id: Mapped[int | None] = mapped_column(
@@ -90,13 +97,18 @@ class Team(Base):
         .scalar_subquery()
     )
 
+    @validates("name")
+    def _fold(self, _member: str, name: str) -> str:
+        self.name_folded = folded_column(name)
+        return name
+
 
 class OwnTeam(NamedTuple):
     """A team as one of its members sees it."""
 
     team: Team
     my_role: str
-    creator: Account
+    creator: Account | None
 
 
 class ManagedTeam(NamedTuple):

@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 from app.core.database import bulk
 from app.core.database.database import Database, Reader
 from app.core.database.paging import Page, Wanted, read_ids
-from app.core.texts import typed_id
+from app.core.database.search import has_part
+from app.core.texts import folded, typed_id
 from app.teams.models import ManagedTeam, Membership, OwnTeam, Team, TeamMember, TeamRole
 from app.users import queries as users_queries
 from app.users.models import ACCOUNT_COLUMNS, Account, Status, User, with_profile
@@ -87,19 +88,20 @@ def list_own(
             select(Team, TeamMember.role, *ACCOUNT_COLUMNS)
             .select_from(TeamMember)
             .join(Team, Team.id == TeamMember.team_id)
-            .join(User, User.id == Team.created_by)
+            .outerjoin(User, User.id == Team.created_by)
         )
         .where(
             TeamMember.user_id == user_id,
             Team.archived_at.is_not(None) if archived else Team.archived_at.is_(None),
-            Team.name.icontains((keyword or "").strip(), autoescape=True),
+            has_part((keyword or "").strip(), Team.name, Team.name_folded),
         )
         .order_by(Team.id)
         .limit(limit)
         .offset(offset)
     )
     return [
-        OwnTeam(team, role, Account(*creator)) for team, role, *creator in reader.execute(statement)
+        OwnTeam(team, role, Account(*creator) if team.created_by is not None else None)
+        for team, role, *creator in reader.execute(statement)
     ]
 
 
@@ -113,13 +115,16 @@ def read_page(session: Session, wanted: Wanted, *, archived: bool, keyword: str 
     )
     if keyword is not None:
         by_id = [Team.id == team_id] if (team_id := typed_id(keyword)) is not None else []
-        matching = matching.where(or_(Team.name.icontains(keyword, autoescape=True), *by_id))
+        matching = matching.where(or_(has_part(keyword, Team.name, Team.name_folded), *by_id))
     page = read_ids(session, matching, TEAM_COLUMNS, wanted)
     rows = session.scalars(select(Team).where(Team.id.in_(page.items))).all()
     found = {team.id: team for team in rows}
-    creators = users_queries.list_named(session, {team.created_by for team in rows})
+    makers = {team.created_by for team in rows if team.created_by is not None}
+    creators = users_queries.list_named(session, makers)
     teams = [found[team_id] for team_id in page.items if team_id in found]
-    return replace(page, items=[ManagedTeam(team, creators.get(team.created_by)) for team in teams])
+    return replace(
+        page, items=[ManagedTeam(team, creators.get(team.created_by or 0)) for team in teams]
+    )
 
 
 def read_members(session: Session, wanted: Wanted, team_id: int, chosen: MemberFilter) -> Page:
@@ -145,7 +150,7 @@ def count_roles(session: Session, team_id: int) -> dict[str, int]:
 
 def _conditions(chosen: MemberFilter) -> Iterator[Any]:
     if chosen.keyword is not None:
-        part = chosen.keyword.lower()
+        part = folded(chosen.keyword)
         names = (name.contains(part, autoescape=True) for name in (User.username_key, User.email))
         by_id = [User.id == user_id] if (user_id := typed_id(part)) is not None else []
         yield or_(*names, *by_id)
@@ -181,19 +186,13 @@ def list_members(session: Session, team_id: int) -> Sequence[Row[int, str, str, 
     return session.execute(statement).all()
 
 
-def lock_owned(session: Session, user_id: int) -> Sequence[Team]:
-    """Lock the unarchived teams that this account owns and return them, by id."""
-    statement = (
-        select(Team)
-        .join(TeamMember, TeamMember.team_id == Team.id)
-        .where(
-            TeamMember.user_id == user_id,
-            TeamMember.role == TeamRole.OWNER,
-            Team.archived_at.is_(None),
-        )
-        .order_by(Team.id)
-        .with_for_update(of=Team)
+def lock_related(session: Session, user_id: int) -> Sequence[Team]:
+    """Lock the teams that this account owns or created, and return them, by id."""
+    owned = select(TeamMember.team_id).where(
+        TeamMember.user_id == user_id, TeamMember.role == TeamRole.OWNER
     )
+    theirs = or_(Team.created_by == user_id, Team.id.in_(owned))
+    statement = select(Team).where(theirs).order_by(Team.id).with_for_update(of=Team)
     return session.scalars(statement).all()
 
 
@@ -203,20 +202,12 @@ def find_member(session: Session, team_id: int, user_id: int) -> TeamMember | No
     return session.scalars(select(TeamMember).where(*this)).one_or_none()
 
 
-def has_other_owner(session: Session, team_id: int, user_id: int) -> bool:
-    """Return whether an account other than this one owns the team."""
-    others = select(TeamMember.id).where(
-        TeamMember.team_id == team_id,
-        TeamMember.role == TeamRole.OWNER,
-        TeamMember.user_id != user_id,
+def is_last_owner(session: Session, team_id: int, user_id: int) -> bool:
+    """Return whether this account alone owns the team."""
+    owners = select(TeamMember.user_id).where(
+        TeamMember.team_id == team_id, TeamMember.role == TeamRole.OWNER
     )
-    return session.scalar(others.limit(1)) is not None
-
-
-def list_created(session: Session, user_id: int) -> Sequence[Team]:
-    """Return the existing teams, archived or not, that this account created, by id."""
-    statement = select(Team).where(Team.created_by == user_id).order_by(Team.id)
-    return session.scalars(statement).all()
+    return session.scalars(owners.limit(2)).all() == [user_id]
 
 
 def delete_archived(session: Session, before: datetime, most: int) -> int:

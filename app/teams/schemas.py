@@ -80,7 +80,7 @@ class TeamInfo(Schema):
 class OwnTeamItem(TeamInfo):
     """A team of the caller; sizes are in bytes, and a quota of 0 means no limit."""
 
-    created_by = fields.Nested(UserSummary, required=True, attribute="creator")
+    created_by = fields.Nested(UserSummary, required=True, allow_none=True, attribute="creator")
     my_role = Word(TeamRole)
 
 
@@ -166,6 +166,7 @@ class SetMemberRoleSchema(RequestSchema):
     """PATCH /admin/teams/{id}/members/{user_id}."""
 
     role = fields.Enum(TeamRole, by_value=True, required=True)
+    expected_updated_at = Moment("refuse the change if the membership is not of this time")
 
 
 def require_one_of(members: dict[str, Any], by_id: str, by_name: str) -> None:

@@ -17,7 +17,7 @@ from app.teams.errors import (
     LastTeamOwner,
     TeamArchived,
     TeamArchivedTooLong,
-    TeamCreatorUndeletable,
+    TeamMemberChanged,
     TeamMemberDisabled,
     TeamMemberExists,
     TeamNameInvalid,
@@ -38,19 +38,20 @@ def create(
     name: str,
     owner: Account,
     *,
+    created_by: int | None,
     description: str = "",
     policy_group_id: int | None,
     storage_quota: int,
     now: datetime,
 ) -> Team:
-    """Create a team with its owner as the first member.
+    """Create a team with its owner as the first member; `created_by` is who makes it.
 
     Raises: TeamNameInvalid, TeamMemberDisabled.
     """
     team = Team(
         name=checked_name(name),
         description=description,
-        created_by=owner.id,
+        created_by=created_by,
         storage_used=0,
         storage_quota=storage_quota,
         policy_group_id=policy_group_id,
@@ -132,13 +133,22 @@ def remove_member(session: Session, team: Team, account: Account) -> str:
 
 
 def set_role(
-    session: Session, team: Team, account: Account, role: TeamRole, now: datetime
+    session: Session,
+    team: Team,
+    account: Account,
+    role: TeamRole,
+    now: datetime,
+    *,
+    expected_updated_at: datetime | None = None,
 ) -> str | None:
     """Change the role of a member of a locked team; return the one before, None if it is the same.
 
-    Raises: TeamNotMember, LastTeamOwner.
+    `expected_updated_at` is the state the change is meant for; None accepts any.
+    Raises: TeamNotMember, TeamMemberChanged, LastTeamOwner.
     """
     member = _get_member(session, team, account)
+    if expected_updated_at not in (None, member.updated_at):
+        raise TeamMemberChanged
     previous = member.role
     if previous == role:
         return None
@@ -148,15 +158,14 @@ def set_role(
 
 
 def require_deletable(session: Session, user_id: int) -> None:
-    """Refuse the deletion of an account that a team still needs; the caller has locked the account.
+    """Refuse the deletion of an unarchived team's last owner; the caller has locked the account.
 
-    Raises: TeamCreatorUndeletable; TeamOwnerUndeletable, for an unarchived team's last owner.
+    Raises: TeamOwnerUndeletable.
     """
-    if created := queries.list_created(session, user_id):
-        raise TeamCreatorUndeletable(f"{TeamCreatorUndeletable.message[:-1]}: {_named(created)}.")
-    owned = queries.lock_owned(session, user_id)
-    alone = [team for team in owned if not queries.has_other_owner(session, team.id, user_id)]
-    if alone:
+    # All whose rows the deletion changes, in one order, so that two deletions cannot deadlock.
+    related = queries.lock_related(session, user_id)
+    in_use = [team for team in related if team.archived_at is None]
+    if alone := [team for team in in_use if queries.is_last_owner(session, team.id, user_id)]:
         raise TeamOwnerUndeletable(f"{TeamOwnerUndeletable.message[:-1]}: {_named(alone)}.")
 
 
@@ -194,6 +203,5 @@ def _get_member(session: Session, team: Team, account: Account) -> TeamMember:
 
 
 def _require_other_owner(session: Session, member: TeamMember) -> None:
-    is_owner = member.role == TeamRole.OWNER
-    if is_owner and not queries.has_other_owner(session, member.team_id, member.user_id):
+    if queries.is_last_owner(session, member.team_id, member.user_id):
         raise LastTeamOwner

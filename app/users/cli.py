@@ -2,6 +2,7 @@
 
 import click
 
+from app.core.texts import folded
 from app.users import queries
 from app.users.models import User
 from app.web.cli import FAILURES, runtime_of
@@ -13,7 +14,7 @@ def complete_user(context: click.Context, _: click.Parameter, typed: str) -> lis
     """Return the usernames that begin as typed; none while the database does not answer."""
     try:
         with runtime_of(context).reading() as session:
-            begins = User.username_key.startswith(typed.lower(), autoescape=True)
+            begins = User.username_key.startswith(folded(typed), autoescape=True)
             found = queries.list_matching(session, MAX_OFFERED, begins)
     except FAILURES:
         return []

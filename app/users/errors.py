@@ -36,6 +36,12 @@ class PasswordLeaked(PasswordInvalid):
     message = "This password is known from leaks of other services. Please choose another one."
 
 
+class UsernameReserved(BadRequest):
+    """Only an operator can give somebody this username."""
+
+    message = "This username cannot be chosen."
+
+
 class UsernameExists(BadRequest):
     """Another account has this username, ignoring case."""
 
@@ -82,6 +88,15 @@ class PendingActivation(Forbidden):
 
     code = ErrorCode.AUTH_PENDING_ACTIVATION
     message = "The account is not activated yet."
+
+
+class AddressUnproven(PendingActivation):
+    """Nobody has acted from the account's mailbox yet, except perhaps a mail scanner."""
+
+    message = (
+        "Nobody has confirmed this account from its mailbox in person. Whoever reads the mail "
+        "there can take the account over with “forgot password”."
+    )
 
 
 NEW_PASSWORD = (PasswordInvalid, PasswordGuessable, PasswordLeaked)

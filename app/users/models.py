@@ -56,7 +56,8 @@ class User(Base):
 
     `username_key` and `email` are lower case and unique; `username` is as typed. `password_hash` is
     None while the account has no usable password. `session_version` is incremented to invalidate
-    everything issued before.
+    everything issued before. `email_verified_at` is when a mailed link was opened, be it by a mail
+    scanner; `proven_at` is when the owner of the mailbox acted in person, as docs/security.md says.
     """
 
     __tablename__ = "users"
@@ -85,6 +86,7 @@ class User(Base):
     session_version: Mapped[int] = mapped_column(BigInteger, default=FIRST_SESSION_VERSION)
     activated_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
     email_verified_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
+    proven_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
     storage_used: Mapped[int] = mapped_column(BigInteger, default=0)
     storage_quota: Mapped[int] = mapped_column(BigInteger, default=0)
     policy_group_id: Mapped[int | None] = mapped_column(
@@ -95,9 +97,21 @@ class User(Base):
     updated_at: Mapped[datetime] = mapped_column(UTCDateTime)
 
 
+class PasswordHashKind(Base):
+    """A kind of password hash that accounts have, by a sample that is nobody's hash.
+
+    The dearest decides what a refused password costs, whoever's it was.
+    """
+
+    __tablename__ = "password_hash_kinds"
+
+    sample: Mapped[str] = mapped_column(String(255), primary_key=True)
+
+
 class UserProfile(Base):
     """An account's public profile; a missing row means no display name and no avatar.
 
+    `display_name_folded` is for searching, see `core.database.search`.
     `avatar_version` is incremented by every change of the avatar. `avatar_key` names the folder of
     the uploaded files, which are kept when another source is chosen; None if there are none.
     """
@@ -108,6 +122,7 @@ class UserProfile(Base):
         ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
     )
     display_name: Mapped[str | None] = mapped_column(String(64))
+    display_name_folded: Mapped[str | None] = mapped_column(Text)
     avatar_source: Mapped[str] = mapped_column(String(16))
     avatar_key: Mapped[str | None] = mapped_column(String(512))
     avatar_version: Mapped[int] = mapped_column(Integer)
@@ -122,6 +137,7 @@ class Account(NamedTuple):
     username: str
     email: str
     email_verified_at: datetime | None
+    proven_at: datetime | None
     pending_email: str | None
     role: str
     status: str
@@ -146,7 +162,7 @@ class Account(NamedTuple):
 
     @property
     def email_verified(self) -> bool:
-        """Whether the owner has proven to receive mail there."""
+        """Whether a link that was mailed there has been opened."""
         return self.email_verified_at is not None
 
     @property

@@ -21,11 +21,14 @@ from sqlalchemy.orm import Session
 
 from app.core.database import bulk
 from app.core.database.database import Database, Reader
+from app.core.database.search import folded_column
 from app.core.db import insert_into
+from app.core.foreign_hashes import head_of
 from app.users.models import (
     ACCOUNT_COLUMNS,
     Account,
     AvatarSource,
+    PasswordHashKind,
     Role,
     Status,
     User,
@@ -65,12 +68,36 @@ def list_named(reader: Reader, user_ids: Collection[int]) -> dict[int, Account]:
     return {row[0]: Account(*row) for row in rows}
 
 
-def find_credentials(database: Database, who: str) -> tuple[Account, str | None] | None:
-    """Return the account with this username or address, and its password hash; None if none."""
+def find_credentials(
+    database: Database, who: str
+) -> tuple[Account | None, str | None, Sequence[str]]:
+    """Return the account with this username or address, and its password hash; None if none.
+
+    With them come samples of the kinds of hashes that accounts have.
+    """
     statement = with_profile(select(*ACCOUNT_COLUMNS, User.password_hash))
     with database.reading() as session:
         row = session.execute(statement.where(_column(who) == who)).one_or_none()
-    return (Account(*row[:-1]), row[-1]) if row else None
+        samples = session.scalars(select(PasswordHashKind.sample)).all()
+    return (Account(*row[:-1]), row[-1], samples) if row else (None, None, samples)
+
+
+def add_hash_kinds(session: Session, samples: Collection[str]) -> None:
+    """Remember kinds of password hashes that accounts have or are about to have."""
+    known = insert_into(session, PasswordHashKind).on_conflict_do_nothing()
+    session.execute(known, [{"sample": sample} for sample in sorted(samples)])
+
+
+def forget_unused_hash_kinds(session: Session, own: str) -> None:
+    """Forget the kinds of password hashes that no account has any more; `own` stays."""
+    unused = [
+        sample
+        for sample in session.scalars(select(PasswordHashKind.sample)).all()
+        if sample != own
+        and not _any(session, User.password_hash.startswith(head_of(sample), autoescape=True))
+    ]
+    forget = delete(PasswordHashKind).where(PasswordHashKind.sample.in_(unused))
+    bulk.change(session, forget)
 
 
 def find_password_hash(session: Session, user_id: int) -> str | None:
@@ -151,7 +178,8 @@ def set_columns(session: Session, user_id: int, now: datetime, **values: Any) ->
 
 def set_display_name(session: Session, user_id: int, name: str | None, now: datetime) -> None:
     """Store the name; None clears it. The avatar and its version are left unchanged."""
-    values = {"display_name": name, "updated_at": now}
+    folded = folded_column(name)
+    values = {"display_name": name, "display_name_folded": folded, "updated_at": now}
     statement = insert_into(session, UserProfile).values(
         user_id=user_id,
         avatar_source=AvatarSource.NONE,

@@ -1,5 +1,6 @@
 """Accounts: creating and finding them, requirements on them, and their audit records."""
 
+import json
 import logging
 from collections.abc import Mapping
 from datetime import datetime
@@ -19,11 +20,14 @@ from app.core.access import (
 from app.core.client import Client
 from app.core.database import locks
 from app.core.database.database import Reader
+from app.core.database.named import NameAmbiguous
+from app.core.db import after_commit
 from app.core.errors import Unavailable
 from app.core.passwords import is_acceptable, is_guessable, normalized
-from app.core.runtime import Runtime
-from app.core.texts import shortened, typed_id
-from app.mail import service as mail
+from app.core.redis import ACCOUNTS_CHANNEL
+from app.core.runtime import Runtime, SignInSwitch
+from app.core.texts import shortened, typed_reference
+from app.mail import notices
 from app.settings import keys
 from app.users import identifiers, queries
 from app.users.errors import (
@@ -36,6 +40,7 @@ from app.users.errors import (
     PasswordLeaked,
     PendingActivation,
     UsernameExists,
+    UsernameReserved,
     UserNotFound,
 )
 from app.users.models import Account, Role, Status, User
@@ -133,23 +138,51 @@ def require_still_admin(session: Session, principal: Principal) -> None:
 def notify_administrators(rt: Runtime, session: Session, by: Operator, event: str) -> None:
     """Tell every other active administrator what one has done, once it is committed.
 
-    One stolen session could otherwise shut the others out unseen. `event` is the sentence in the
-    mail.
+    One stolen session could otherwise shut the others out unseen. `event` says what was done to
+    whom, without a full stop; who did it is added.
     """
-    for account in queries.list_active_admins(session):
-        if account.id != by.user_id:
-            notify_owner(rt, session, account, event)
+    for account in _other_administrators(session, by):
+        notify_administrator(rt, session, by, account, event)
+
+
+def notify_administrator(
+    rt: Runtime, session: Session, by: Operator, account: Account, event: str
+) -> None:
+    """Tell one administrator, or somebody who has just been one; `event` as above."""
+    told = {"username": account.username, "event": f"{event} {_how(by)}."}
+    notices.queue_notice(rt, session, account.email, **told)
+
+
+def notify_administrators_of_switch(
+    rt: Runtime, session: Session, by: Operator, switch: SignInSwitch
+) -> None:
+    """Tell the others likewise of a way to sign in, however often it is switched.
+
+    The caller holds the lock SETTINGS.
+    """
+    for account in _other_administrators(session, by):
+        about = {"username": account.username, "how": _how(by)}
+        notices.queue_notice_of_switch(rt, session, account.email, switch=switch, **about)
+
+
+def _other_administrators(session: Session, by: Operator) -> list[Account]:
+    return [each for each in queries.list_active_admins(session) if each.id != by.user_id]
+
+
+def _how(by: Operator) -> str:
+    return (
+        f"by {by.principal.account.username}"
+        if by.principal
+        else "by somebody with the command line"
+    )
 
 
 def notify_owner(rt: Runtime, session: Session, account: Account, event: str) -> None:
     """Notify the account's owner by mail, once the current transaction is committed.
 
-    `event` is the sentence in the mail. Rate-limited: past the hourly limit per address, the notice
-    is dropped.
+    `event` is the sentence in the mail.
     """
-    names = {"username": account.username, "event": event}
-    if not mail.queue_notice(rt, session, account.email, **names):
-        log.warning("user %s has had many notices by mail and gets no further one", account.id)
+    notices.queue_notice(rt, session, account.email, username=account.username, event=event)
 
 
 def create(session: Session, new: User, now: datetime) -> Account:
@@ -217,6 +250,22 @@ def require_not_blocked(rt: Runtime, address: str) -> None:
         raise EmailBlocked
 
 
+def require_unreserved(rt: Runtime, name: str) -> None:
+    """Refuse a username that people may not choose for themselves.
+
+    It would pass for the operators' own, or for the id of another account.
+    Raises: UsernameReserved.
+    """
+    if is_reserved(rt, name):
+        raise UsernameReserved
+
+
+def is_reserved(rt: Runtime, name: str) -> bool:
+    """Return whether only operators may give somebody this username."""
+    key = identifiers.username_key(name)
+    return key.isdigit() or key in rt.settings.get(keys.RESERVED_USERNAMES)
+
+
 def require_sign_in_allowed(account: Account) -> None:
     """Refuse an account that may not sign in.
 
@@ -250,25 +299,47 @@ def get(reader: Reader, user_id: int) -> Account:
 def named(reader: Reader, typed: str | int) -> Account:
     """Return the account whose id, username or e-mail address an operator typed.
 
-    Digits are an id first, and a username if no account has that id; an `int` is only ever an id.
-    Raises: UserNotFound.
+    Digits may be an id or a username, `id:` and `name:` before them say which; an `int` is only
+    ever an id. Raises: UserNotFound; NameAmbiguous for the id of one account and name of another.
     """
     if isinstance(typed, int):
         return get(reader, typed)
-    user_id = typed_id(typed)
-    account = None if user_id is None else queries.find_account(reader, user_id)
-    if account is None:
-        account = queries.find_by_identifier(reader, identifiers.identifier(typed))
-    if account is None:
+    user_id, name = typed_reference(typed)
+    found = [
+        None if user_id is None else queries.find_account(reader, user_id),
+        name and queries.find_by_identifier(reader, identifiers.identifier(name)),
+    ]
+    accounts = {account.id: account for account in found if account}
+    if not accounts:
         raise UserNotFound(f"There is no user {shortened(typed)}.")
-    return account
+    if len(accounts) > 1:
+        raise NameAmbiguous(
+            f"{shortened(typed)} is the id of one user and the name of another: "
+            f"say id:{user_id} or name:{name}."
+        )
+    return next(iter(accounts.values()))
 
 
-def lock_named(session: Session, typed: str | int) -> Account:
-    """Like `named`, with the account locked until the transaction ends."""
+def lock_named(session: Session, typed: str | int, *, key_share: bool = False) -> Account:
+    """Like `named`, with the account locked until the transaction ends; see `queries.lock`."""
     user_id = named(session, typed).id
-    queries.lock(session, user_id)
+    queries.lock(session, user_id, key_share=key_share)
     return get(session, user_id)
+
+
+def announce_end(rt: Runtime, session: Session, user_id: int) -> None:
+    """Tell the file side of the product after the commit that an account was deleted."""
+    message = json.dumps({"kind": "account.deleted", "user_id": user_id})
+    publish = rt.redis.fail_fast.attempt
+    after_commit(session, lambda: publish(lambda redis: redis.publish(ACCOUNTS_CHANNEL, message)))
+
+
+def renew_hash_kinds(rt: Runtime) -> None:
+    """Remember the kind of hashes that are made here, and forget those that nobody has any more."""
+    own = rt.passwords.own_sample
+    with rt.transaction() as session:
+        queries.add_hash_kinds(session, {own})
+        queries.forget_unused_hash_kinds(session, own)
 
 
 def _duplicate_error(error: IntegrityError) -> UsernameExists | EmailExists | IdentifierExists:

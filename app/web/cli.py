@@ -274,15 +274,12 @@ yes_option = click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
 
 
 def confirm(question: str, *, is_sure: bool) -> None:
-    """Ask whether to go on, unless `--yes` was given; where nobody can be asked, that is required.
+    """Ask whether to go on, unless `--yes` was given; without a terminal, a script has decided.
 
-    Raises: click.Abort; click.UsageError without a terminal.
+    Raises: click.Abort.
     """
-    if is_sure:
-        return
-    if not is_at_terminal():
-        raise click.UsageError("There is no terminal to ask at; confirm with --yes.")
-    click.confirm(printable(question), abort=True, err=True)
+    if not is_sure and is_at_terminal():
+        click.confirm(printable(question), abort=True, err=True)
 
 
 # --- refusals: one line that says what stopped a command, or a check of `flask doctor` ------------
@@ -307,9 +304,8 @@ def refusal_of(rt: Runtime, error: Exception) -> AppError:
     if isinstance(error, SQLAlchemyError):
         cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
         which = f" {rt.database.file.path}" if rt.database.file else ""
-        return DatabaseUnavailable(
-            f"The database{which} failed: {_first_line(cause)}{_remedy(rt, error, cause)}"
-        )
+        message = f"The database{which} failed: {_first_line(cause).rstrip('.')}."
+        return DatabaseUnavailable(message, remedy=_remedy(rt, error, cause))
     if isinstance(error, UnicodeError):
         return BadRequest("The text is not valid UTF-8.")
     if isinstance(error, OSError) and error.filename:
@@ -319,22 +315,22 @@ def refusal_of(rt: Runtime, error: Exception) -> AppError:
 
 def _remedy(rt: Runtime, error: SQLAlchemyError, cause: BaseException) -> str:
     if any(sign in f"{type(cause).__name__}: {cause}" for sign in UNPREPARED):
-        return ". Run `flask prepare` first."
+        return "Run `flask prepare` first."
     if isinstance(cause, FileGone):
         return (
-            ". Check that its disk is mounted, put the file or a backup back, or correct "
+            "Check that its disk is mounted, put the file or a backup back, or correct "
             "GATEHOUSE_DATABASE_URL; only for a new installation, `flask prepare` creates one."
         )
     if kind_of(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return ". Put a backup in its place, or correct GATEHOUSE_DATABASE_URL."
+        return "Put a backup in its place, or correct GATEHOUSE_DATABASE_URL."
     if rt.database.is_sqlite:
         return (
-            ". Check that its folder exists, has room and belongs to the user the service runs "
+            "Check that its folder exists, has room and belongs to the user the service runs "
             "as, or correct GATEHOUSE_DATABASE_URL."
         )
     if isinstance(error, OperationalError) and getattr(cause, "pgcode", None) is None:
         # The connection failed or was lost.
-        return ". Start it, or correct GATEHOUSE_DATABASE_URL."
+        return "Start it, or correct GATEHOUSE_DATABASE_URL."
     return ""
 
 
@@ -359,10 +355,10 @@ def _print(shown: Output, *, as_json: bool) -> None:
 
 def _print_refusal(refusal: AppError, *, as_json: bool) -> None:
     if as_json:
-        _say(json.dumps({"code": refusal.code.value, "msg": refusal.public_message}))
+        _say(json.dumps({"code": refusal.code.value, "msg": refusal.message_with_remedy}))
     else:
         error = colored("Error:", fg="red")
-        click.echo(f"{error} {printable(refusal.public_message)}", err=True)
+        click.echo(f"{error} {printable(refusal.message_with_remedy)}", err=True)
 
 
 def _say(text: str) -> None:

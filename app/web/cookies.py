@@ -1,9 +1,9 @@
-"""The three cookies of a session."""
+"""The three cookies of a session, and the one by which a browser is known again."""
 
 from flask import Response, after_this_request, request
 
 from app.core.access import TokenPair
-from app.core.tokens import random_token
+from app.core.tokens import digest, random_token
 from app.web import site
 from app.web.runtime import runtime
 
@@ -11,6 +11,8 @@ ACCESS_COOKIE = "service_access"
 REFRESH_COOKIE = "service_refresh"
 CSRF_COOKIE = "service_csrf"
 REFRESH_PATH = "/api/v1/auth"
+BROWSER_COOKIE = "service_browser"
+MAX_BROWSER_ID_LENGTH = 64
 
 
 def access_cookie() -> str | None:
@@ -26,6 +28,27 @@ def refresh_cookie() -> str | None:
 def csrf_cookie() -> str | None:
     """Return the presented CSRF token; None if there is none or it is empty."""
     return request.cookies.get(CSRF_COOKIE) or None
+
+
+def browser_digest() -> str | None:
+    """Return the digest of the browser's id; None if it has none."""
+    browser_id = request.cookies.get(BROWSER_COOKIE)
+    return digest(browser_id[:MAX_BROWSER_ID_LENGTH]) if browser_id else None
+
+
+def remember_browser(seconds: int) -> str:
+    """Have the browser keep its id, a new one if it has none, for so long; return the digest.
+
+    Whoever opens a mailed link with it has asked for that link in this browser.
+    """
+    browser_id = request.cookies.get(BROWSER_COOKIE, "")[:MAX_BROWSER_ID_LENGTH] or random_token()
+
+    @after_this_request
+    def keep(response: Response) -> Response:
+        put(response, BROWSER_COOKIE, browser_id, seconds, REFRESH_PATH)
+        return response
+
+    return digest(browser_id)
 
 
 def sign_in(pair: TokenPair | None) -> None:

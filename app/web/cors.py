@@ -16,7 +16,14 @@ from app.web.runtime import runtime
 
 ANY = "*"
 METHODS = "GET, POST, PUT, PATCH, DELETE, OPTIONS"
-REQUEST_HEADERS = ("accept", "authorization", "content-type", "range", "x-csrf-token")
+REQUEST_HEADERS = (
+    "accept",
+    "authorization",
+    "content-type",
+    "range",
+    "x-csrf-token",
+    "x-session-user",
+)
 EXPOSED_HEADERS = "Accept-Ranges, Content-Length, Content-Range, ETag, Retry-After, X-Request-ID"
 PREFLIGHT_VARY = "Access-Control-Request-Headers, Access-Control-Request-Method, Origin"
 

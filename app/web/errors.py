@@ -72,10 +72,14 @@ def note_failure(code: str) -> None:
 
 
 def _refusal(
-    code: ErrorCode, message: str, status: int, headers: Mapping[str, str] | None = None
+    code: ErrorCode,
+    message: str,
+    status: int,
+    headers: Mapping[str, str] | None = None,
+    data: Mapping[str, bool] | None = None,
 ) -> Response:
     note_failure(code.value)
-    return fail(code, message, status, headers)
+    return fail(code, message, status, headers, data)
 
 
 def _app_error(error: kinds.AppError) -> Response:
@@ -88,7 +92,7 @@ def _app_error(error: kinds.AppError) -> Response:
         headers["Retry-After"] = str(retry_after)
     if status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = REALM  # RFC 9110 §15.5.2
-    return _refusal(error.code, error.public_message, status, headers)
+    return _refusal(error.code, error.public_message, status, headers, error.data)
 
 
 def _framework_error(error: HTTPException) -> Response:

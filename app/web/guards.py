@@ -20,6 +20,7 @@ from app.core.access import (
     Operator,
     PasswordChangeRequired,
     Principal,
+    SessionUserMismatch,
     SwitchedOff,
     TokenExpired,
     TokenInvalid,
@@ -36,6 +37,8 @@ from app.web.operation import Access, Operation, View, operation_of
 from app.web.runtime import runtime
 
 BEARER = "Bearer "
+# By it a page says whose session it believes to be in: cookies may have become another account's.
+USER_HEADER = "X-Session-User"
 ADMIN = "admin"
 JITTER_SECONDS = 0.125
 AUTHENTICATOR = "gatehouse_authenticate"
@@ -43,16 +46,16 @@ ADMIN_CHECK = "gatehouse_require_still_admin"
 
 # How recent a confirmation must be where one is asked for whatever the settings say.
 CONFIRMED_WITHIN = timedelta(minutes=15)
-# Whoever sets less could not confirm and then change it back by hand.
-SHORTEST_WINDOW = timedelta(minutes=1)
 CONFIRMATION_MAX_AGE_SECONDS = setting_kinds.number(
     "auth_confirmation_max_age_secs",
     "How long after a sign-in or a confirmation dangerous changes are allowed without confirming "
-    "again; 0 asks only where it is always asked, and less than 60 counts as 60",
+    "again; 0 asks only where it is always asked",
     0,
     unit="seconds",
-    least=0,
+    # Whoever sets less could not confirm and then change it back by hand.
+    least=60,
     most=86_400,
+    is_off_at_zero=True,
 )
 
 # "always", or only if the setting above is not 0.
@@ -66,6 +69,7 @@ SIGNED_IN_ERRORS = (
     *origin.SOURCE_ERRORS,
     *origin.CSRF_ERRORS,
     *SESSION_ERRORS,
+    SessionUserMismatch,
     PasswordChangeRequired,
     ConfirmationRequired,
 )
@@ -239,9 +243,21 @@ def _principal(*, during_password_change: bool = False) -> Principal:
     if request.method not in origin.SAFE_METHODS and cookies.access_cookie() is not None:
         origin.check_source_and_token()
     principal = authenticated()
+    if request.method not in origin.SAFE_METHODS:
+        _require_believed_user(principal)
     if principal.is_limited_to_password_change and not during_password_change:
         raise PasswordChangeRequired
     return principal
+
+
+def _require_believed_user(principal: Principal) -> None:
+    """Refuse a change that a page means for another account than the cookies are for.
+
+    Without the header, nothing is compared. Raises: SessionUserMismatch.
+    """
+    believed = request.headers.get(USER_HEADER, str(principal.user_id)).strip()
+    if believed != str(principal.user_id):
+        raise SessionUserMismatch
 
 
 def _take_costly(principal: Principal, cost: Cost | None) -> None:
@@ -254,7 +270,7 @@ def confirmation_window(rt: Runtime, kind: Confirmation) -> timedelta | None:
     """Return how old a confirmation may be; None if none is asked for."""
     seconds = rt.settings.get(CONFIRMATION_MAX_AGE_SECONDS)
     if seconds:
-        return max(timedelta(seconds=seconds), SHORTEST_WINDOW)
+        return timedelta(seconds=seconds)
     return CONFIRMED_WITHIN if kind == "always" else None
 
 
@@ -270,10 +286,20 @@ def require_confirmation(by: Operator) -> None:
 def _require_confirmation(principal: Principal, kind: Confirmation | None) -> None:
     rt = runtime()
     if kind and request.method in origin.SAFE_METHODS and cookies.access_cookie() is not None:
-        origin.check_source()  # a download is told to its owner, and counted
+        origin.check_source(may_be_typed=True)  # a download is told to its owner, and counted
     window = kind and confirmation_window(rt, kind)
-    if window and rt.clock.now() - principal.confirmed_at > window:
+    if window and seconds_confirmed(rt, principal, window) < 0:
         raise ConfirmationRequired
+
+
+def seconds_confirmed(rt: Runtime, principal: Principal, window: timedelta) -> float:
+    """Return how long the last confirmation is good for yet, if it may be as old as `window`.
+
+    Less than 0 if it is not good any more.
+    """
+    if rt.clock.is_ahead(principal.confirmed_at):
+        return -1
+    return (principal.confirmed_at + window - rt.clock.now()).total_seconds()
 
 
 def minimum_duration(view: View) -> View:

@@ -33,8 +33,8 @@ class Operation:
     one event of an endless stream. `has_file` means a multipart body with a file. `name` is what
     clients generated from the description call the operation, by default the name of the view.
     `media_type` is None unless the view makes its answer itself; there are several if the caller
-    chooses. A conditional operation sends an ETag and may answer 304; one that may be empty may
-    answer 204.
+    chooses; one that may be a page redirects or answers with HTML. A conditional operation sends an
+    ETag and may answer 304; one that may be empty may answer 204.
     """
 
     name: str | None = None
@@ -48,6 +48,7 @@ class Operation:
     media_type: str | tuple[str, ...] | None = None
     is_conditional: bool = False
     may_be_empty: bool = False
+    may_be_page: bool = False
     reads_refresh_cookie: bool = False
     is_deprecated: bool = False
     errors: list[type[AppError]] = field(default_factory=list)
@@ -67,7 +68,7 @@ class Operation:
     @property
     def is_redirect(self) -> bool:
         """Whether a success sends a browser elsewhere; errors are envelopes all the same."""
-        return self.status == HTTPStatus.FOUND
+        return self.status in {HTTPStatus.FOUND, HTTPStatus.SEE_OTHER}
 
     @property
     def is_enveloped(self) -> bool:
@@ -130,10 +131,14 @@ def ok(data: Any = None, status: int = 200) -> Response:
 
 
 def fail(
-    code: ErrorCode, message: str, status: int, headers: Mapping[str, str] | None = None
+    code: ErrorCode,
+    message: str,
+    status: int,
+    headers: Mapping[str, str] | None = None,
+    data: Mapping[str, bool] | None = None,
 ) -> Response:
-    """Return an error response."""
-    response = _answer(code, message, None, status)
+    """Return an error response; `data` is None but for the few refusals that tell more."""
+    response = _answer(code, message, data, status)
     response.headers.update(headers or {})
     return response
 

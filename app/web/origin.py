@@ -121,14 +121,15 @@ SOURCE_ERRORS = (
 CSRF_ERRORS = (CsrfCookieMissing, CsrfHeaderMissing, CsrfTokenInvalid)
 
 
-def check_source(settings: LiveSettings | None = None) -> None:
+def check_source(settings: LiveSettings | None = None, *, may_be_typed: bool = False) -> None:
     """Refuse a request that another site caused; in strict mode, also one that names no source.
 
-    `settings` are those to judge by, None for those in force. Raises: one of SOURCE_ERRORS.
+    `settings` are those to judge by, None for those in force. With `may_be_typed`, what no page
+    caused passes: an address that somebody typed, or a bookmark. Raises: one of SOURCE_ERRORS.
     """
     settings = settings or runtime().settings
     if _is_from_browser():
-        _check_browser_source(settings)
+        _check_browser_source(settings, may_be_typed=may_be_typed)
     elif settings.get(site.STRICT_REQUEST_SOURCE):
         raise RequestSourceMissing
 
@@ -188,12 +189,14 @@ def _is_from_browser() -> bool:
     )
 
 
-def _check_browser_source(settings: LiveSettings) -> None:
+def _check_browser_source(settings: LiveSettings, *, may_be_typed: bool) -> None:
     own = own_origin()
     fetch_site = _header("Sec-Fetch-Site")
     if len(fetch_site) > MAX_FETCH_SITE_LENGTH:
         raise RequestHeaderValueInvalid
     fetch_site = fetch_site.lower()
+    if fetch_site == "none" and may_be_typed:
+        fetch_site = "same-origin"
     if fetch_site in {"cross-site", "none"}:
         raise RequestSourceUntrusted
     if origin := _header("Origin"):

@@ -35,6 +35,9 @@ SCENARIOS = (
     Scenario("login", "64 clients, beside a pure Argon2id loop and the peers", logins.login),
     Scenario("me-during-logins", "who am I while 64 clients log in", logins.me_during_logins),
     Scenario("memory", "a worker's memory: idle, after 2,000 and 4,000 logins", logins.memory),
+    Scenario(
+        "refusals", "wrong passwords, by the kind of hash that accounts have", logins.refusals
+    ),
     Scenario("avatar", "an upload of 1024 x 1024, beside bare Pillow", avatars.upload),
     Scenario(
         "pages",

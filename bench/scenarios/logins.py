@@ -1,5 +1,8 @@
 """Password logins: their rate, what they do to other requests, and to a worker's memory."""
 
+import json
+import statistics
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -22,6 +25,15 @@ SATURATING_CLIENTS = 64
 WARMUP_SECONDS = 1.5
 MAX_RUN_SECONDS = 600
 LOGINS = 2000
+# Ten wrong passwords for each: the eleventh would not be looked at.
+REFUSED_ACCOUNTS, REFUSALS = 20, 200
+IMPORTED = {
+    "bcrypt-12": "$2b$12$5BJqKfqMQvV7nS.yUguNcueVirQqDBGaLXSqj.rs.pZPlNR0UX/HK",
+    "django": f"pbkdf2_sha256$600000$saltsaltsaltsaltsaltsa${'A' * 43}=",
+    "keycloak": f"$pbkdf2-sha256$27500$c2FsdHNhbHRzYWx0c2FsdA${'A' * 43}",
+    "scrypt": f"$scrypt$ln=14,r=16,p=1$c2FsdHNhbHRzYWx0c2FsdA${'A' * 43}",
+    "argon2": f"$argon2id$v=19$m=65536,t=3,p=4$c2FsdHNhbHRzYWx0c2FsdA${'A' * 43}",
+}
 LEAST_OF = {
     "pure Argon2id": 1.2,
     "django-allauth": 1.3,
@@ -107,6 +119,40 @@ def memory(lab: Lab) -> Iterator[Row]:
         Figure("growth in as many again", states[2] - states[1], " MB", at_most=2),
     ]
     yield Row("memory", lab.database, figures)
+
+
+def refusals(lab: Lab) -> Iterator[Row]:
+    """Compare what a wrong password takes for nobody, for our hashes and for imported ones.
+
+    Without the response-time floor, which would hide it on a fast machine.
+    """
+    with ExitStack() as stack:
+        service = lab.start(stack, GATEHOUSE_RESPONSE_FLOOR_MS="0")
+        accounts.fill(service, range(1, REFUSED_ACCOUNTS + 1))
+        lines = [
+            {"name": f"{kind}-{n}", "address": f"{kind}-{n}@example.com", "hash": hashed}
+            for kind, hashed in IMPORTED.items()
+            for n in range(1, REFUSED_ACCOUNTS + 1)
+        ]
+        service.flask("users", "import", "-", stdin="\n".join(map(json.dumps, lines)))
+        names = {"nobody": "nobody-{}", "ours": f"{accounts.USERNAME_PREFIX}{{}}"}
+        names |= {kind: f"{kind}-{{}}" for kind in IMPORTED}
+        spent: dict[str, list[float]] = {kind: [] for kind in names}
+        for turn in range(lab.options.count(REFUSALS)):
+            for kind, name in names.items():
+                wrong = {
+                    "identifier": name.format(turn % REFUSED_ACCOUNTS + 1),
+                    "password": "wrong",
+                }
+                began = time.perf_counter()
+                service.api.call("POST", LOGIN, wrong).require(401)
+                spent[kind].append(1000 * (time.perf_counter() - began))
+    medians = {kind: statistics.median(times) for kind, times in spent.items()}
+    figures = [Figure(kind, value, " ms") for kind, value in medians.items()]
+    times = max(medians.values()) / min(medians.values())
+    yield Row(
+        "refusals", lab.database, [*figures, Figure("dearest, times cheapest", times, at_most=1.3)]
+    )
 
 
 def _largest_worker(service: Service) -> float:

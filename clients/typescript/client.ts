@@ -15,12 +15,15 @@ const IS_TOKEN_REFUSED = /^auth\.token_(missing|expired|invalid)$/;
 // Where the flow is over and not the session, or where it is refreshed or ended anyway.
 const IS_LEFT_ALONE = /\/((setup|register|login)\/finish|auth\/(refresh|logout))$/;
 
-/** Repeats the readable cookie in the header, as every unsafe request of a page must. */
-function withCsrf(request: Request): Request {
+/** Whose session the page is in; 0 while it does not say so. */
+let userId = 0;
+
+/** What every unsafe request of a page says: the readable cookie again, and for whom it is meant. */
+function asChange(request: Request): Request {
+  if (SAFE.has(request.method)) return request;
   const cookie = document.cookie.split("; ").find((one) => one.startsWith("service_csrf="));
-  if (cookie && !SAFE.has(request.method)) {
-    request.headers.set("X-CSRF-Token", cookie.slice("service_csrf=".length));
-  }
+  if (cookie) request.headers.set("X-CSRF-Token", cookie.slice("service_csrf=".length));
+  if (userId) request.headers.set("X-Session-User", String(userId));
   return request;
 }
 
@@ -46,7 +49,7 @@ function renew(baseUrl: string): Promise<Response | undefined> {
     if (Math.abs(Date.now() - last) < 5000) return undefined; // another tab has just done it
     const url = `${baseUrl}/api/v1/auth/refresh`;
     const answer = await fetch(
-      withCsrf(new Request(url, { method: "POST", credentials: "same-origin" })),
+      asChange(new Request(url, { method: "POST", credentials: "same-origin" })),
     );
     if (!answer.ok && (await codeOf(answer)) !== "auth.refresh_token_stale") return answer;
     localStorage.setItem(REFRESHED, String(Date.now()));
@@ -70,7 +73,7 @@ function refreshing(baseUrl: string): Middleware {
       if (!copy || response.status !== 401 || IS_LEFT_ALONE.test(schemaPath)) return undefined;
       if (!IS_TOKEN_REFUSED.test(await codeOf(response))) return undefined;
       const refusal = await renew(baseUrl);
-      if (!refusal) return fetch(withCsrf(copy));
+      if (!refusal) return fetch(asChange(copy));
       // Whether the session is over, nobody knows: that is what the caller is told, then.
       return [401, 403].includes(refusal.status) ? undefined : refusal;
     },
@@ -82,12 +85,17 @@ function refreshing(baseUrl: string): Middleware {
  *
  * `refresh` is for what does not pass through it, pictures and streams: call it a little before
  * `expires_in` is over. It tells whether there is a session to go on with, and throws when that
- * cannot be found out. `logOut` also removes the cookies of a session that has ended elsewhere.
+ * cannot be found out. `meanFor` says whose session the page is in, by the id of GET /auth/me: all
+ * pages of a browser share its cookies, and once they are another account's, changes are refused with
+ * 403 `auth.session_user_mismatch`. `logOut` also removes the cookies of a session that has ended elsewhere.
  */
 export function gatehouse(baseUrl = "") {
   const client = createClient<paths>({ baseUrl, credentials: "same-origin" });
-  client.use({ onRequest: ({ request }) => withCsrf(request) }, refreshing(baseUrl));
+  client.use({ onRequest: ({ request }) => asChange(request) }, refreshing(baseUrl));
   return Object.assign(client, {
+    meanFor(id: number) {
+      userId = id;
+    },
     async refresh(): Promise<boolean> {
       const refusal = await renew(baseUrl);
       if (refusal && ![401, 403].includes(refusal.status)) throw new Error(refusal.statusText);

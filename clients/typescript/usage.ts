@@ -7,6 +7,9 @@ type ErrorAnswer = components["schemas"]["ErrorAnswer"];
 type LoginRefusal =
   paths["/api/v1/auth/login"]["post"]["responses"][403]["content"]["application/json"]["code"];
 
+type PasskeyRefusal =
+  paths["/api/v1/auth/passkeys/login/finish"]["post"]["responses"][401]["content"]["application/json"];
+
 const api = gatehouse();
 
 /** Sign in; returns who it is, or the methods of the second step, or why not. */
@@ -23,7 +26,9 @@ export async function signIn(identifier: string, password: string): Promise<Me |
     return outcome.status;
   }
   const me = await api.GET("/api/v1/auth/me", { params: { query: { fields: "profile" } } });
-  return me.data ? me.data.data : me.error.code;
+  if (me.error) return me.error.code;
+  api.meanFor(me.data.data.id); // nothing is saved for whoever signs in beside this page
+  return me.data.data;
 }
 
 export async function finishWithCode(flow_token: string, code: string): Promise<boolean> {
@@ -83,10 +88,19 @@ export async function signInWithPasskey(): Promise<boolean> {
   const { flow_id, public_key } = start.data.data;
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(public_key.publicKey);
   const credential = (await navigator.credentials.get({ publicKey })) as PublicKeyCredential;
-  const { data } = await api.POST("/api/v1/auth/passkeys/login/finish", {
+  const { data, error, response } = await api.POST("/api/v1/auth/passkeys/login/finish", {
     body: { flow_id, credential: credential.toJSON() },
   });
+  if (response.status === 401 && (error as PasskeyRefusal).data?.credential_unknown) {
+    hide(publicKey.rpId, credential.id);
+  }
   return data?.data.status === "authenticated";
+}
+
+/** Not every browser can be told yet, nor TypeScript's description of them. */
+function hide(rpId: string | undefined, credentialId: string): void {
+  type Signals = { signalUnknownCredential?: (what: object) => Promise<void> };
+  (PublicKeyCredential as Signals).signalUnknownCredential?.({ rpId, credentialId });
 }
 
 export async function addPasskey(name: string): Promise<string | null> {

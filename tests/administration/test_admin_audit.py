@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from app.administration import audit_export
 from app.audit.models import Action, AuditEntry
 from app.audit.queries import SORT_COLUMNS
+from app.core.database.search import folded_column
 from tests.support.factories import audit_rows, configure, delete_user, make_user
 
 LOGS = "/admin/audit-logs"
@@ -32,6 +33,8 @@ def add(rt):
         ]
         optional = ("entity_id", "entity_name", "details", "ip_address", "user_agent")
         rows = [dict.fromkeys(optional) | row for row in rows]
+        for row in rows:
+            row["entity_name_folded"] = folded_column(row["entity_name"])
         with rt.transaction() as session:
             session.execute(sa.insert(AuditEntry), rows)
 
@@ -40,7 +43,7 @@ def add(rt):
 
 def rows_of(answer):
     assert answer.status == 200, answer
-    return list(csv.DictReader(io.StringIO(answer.body.decode(), newline="")))
+    return list(csv.DictReader(io.StringIO(answer.body.decode("utf-8-sig"), newline="")))
 
 
 def test_entries_have_their_actor(boss, admin, rt):
@@ -128,7 +131,9 @@ def test_an_export_is_a_file_and_is_recorded(boss, admin, rt):
     assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"
     name = "gatehouse-audit-2026-03-02.csv"
     assert answer.headers["Content-Disposition"] == f'attachment; filename="{name}"'
-    assert answer.body.startswith(",".join(audit_export.COLUMNS).encode() + b"\r\n")
+    names = ",".join(audit_export.COLUMNS)
+    assert answer.body.startswith(f"\ufeff{names}\r\n".encode())
+    assert answer.body.count("\ufeff".encode()) == 1
     [row] = rows_of(answer)
     assert (row["actor_username"], row["action"]) == (admin.username, "user_login")
     [entry] = audit_rows(rt, "admin_export_audit_log")
@@ -154,11 +159,15 @@ def test_no_page_of_another_site_can_cause_an_export(boss, rt):
     assert audit_rows(rt, "admin_export_audit_log") == []
 
 
+WIDE = ["\uff1d1+1", "\uff0b1", "\uff0d1", "\uff20A1"]
+
+
 def test_no_cell_is_a_formula_and_any_text_is_one_cell(boss, add):
-    names = ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", 'a "b", c\r\nd', "é,;'"]
-    add(*({"entity_name": name, "user_agent": name} for name in names))
+    formulas = ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\rA", *WIDE]
+    texts = ['a "b", c\r\nd', "é,;'", "1=1", "李娜"]
+    add(*({"entity_name": name, "user_agent": name} for name in formulas + texts))
     found = rows_of(boss.get(f"{EXPORT}?actor=cli&sort_by=id&sort_order=asc"))
-    expected = [f"'{name}" for name in names[:6]] + names[6:]
+    expected = [f"'{name}" for name in formulas] + texts
     assert [row["entity_name"] for row in found] == expected
     assert [row["user_agent"] for row in found] == expected
 

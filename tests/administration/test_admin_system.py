@@ -1,5 +1,6 @@
 """/admin/overview, /admin/doctor, /admin/maintenance/cleanup, /admin/keys."""
 
+import json
 import threading
 from datetime import UTC, datetime, timedelta
 
@@ -169,9 +170,17 @@ def test_an_hour_is_counted_although_another_cleanup_deletes_its_entries(rt, mon
         assert session.scalar(sa.select(sa.func.sum(AuditHour.n))) == 3
 
 
-def test_a_log_that_is_off_is_told(boss, rt):
+def test_a_log_that_is_off_is_told_and_what_it_has_is_shown(boss, rt, clock):
+    enter(rt, clock.now(), Action.USER_PASSKEY_LOGIN)
     configure(rt, audit_log_enabled=False)
-    assert boss.get(OVERVIEW).ok()["is_audit_log_enabled"] is False
+    clock.advance(seconds=1)
+    before = boss.get(OVERVIEW).ok()
+    assert before["is_audit_log_enabled"] is False
+    assert before["daily_reports"][0]["sign_ins"] == 2
+    assert before["stats"]["audit_events_today"] == before["daily_reports"][0]["total_events"] > 2
+    assert before["recent_events"][0]["action"] == "config_update"
+    make_user(rt)
+    assert boss.get(OVERVIEW).ok()["stats"]["total_users"] == 2
 
 
 def test_health_is_what_housekeeping_found_last(boss, rt, clock):
@@ -211,6 +220,8 @@ def test_the_doctor_tells_all_and_never_fails(boss, rt):
     assert told["worst"] == next(one for one in ("fail", "warn", "ok") if one in levels)
     assert told["setup_state"] == "needs_storage"
     assert {"redis", "database", "mail"} <= {check["check"] for check in told["checks"]}
+    assert all(set(check) == {"check", "level", "message"} for check in told["checks"])
+    assert "flask" not in json.dumps(told)
 
 
 def test_the_doctor_is_not_asked_all_the_time(boss):

@@ -1,4 +1,4 @@
-"""What deletes asks first: at a terminal the operator, elsewhere for `--yes`."""
+"""What deletes asks the operator first who sits at a terminal."""
 
 import pytest
 
@@ -41,12 +41,15 @@ def terminal(line, monkeypatch):
 
 
 @pytest.mark.parametrize("what", DELETING)
-def test_a_script_has_to_say_yes(line, there, what):
-    refused = line(*DELETING[what])
-    assert (refused.exit_code, refused.stdout) == (2, "")
-    assert refused.stderr.endswith("Error: There is no terminal to ask at; confirm with --yes.\n")
-    assert there() == list(DELETING)
-    line.json(*DELETING[what], "--yes")
+@pytest.mark.parametrize("words", [(), ("--yes",)])
+def test_a_script_is_asked_nothing(line, there, what, words):
+    line.json(*DELETING[what], *words)
+    assert there() == [name for name in DELETING if name != what]
+
+
+@pytest.mark.parametrize("what", DELETING)
+def test_nor_is_who_has_said_yes(there, terminal, what):
+    assert terminal("", *DELETING[what], "--yes", "--json").exit_code == 0
     assert there() == [name for name in DELETING if name != what]
 
 

@@ -20,7 +20,7 @@ from app.core.passwords import Passwords
 from app.settings import queries as settings_queries
 from tests.support.clock import FakeClock
 from tests.support.commands import CommandLine
-from tests.support.factories import at_revision, configure, make_user
+from tests.support.factories import at_revision, change_user, configure, make_user
 from tests.support.full_disk import fill
 from tests.support.live import free_port
 from tests.support.privileges import bound_by_modes
@@ -99,12 +99,12 @@ def examined(line, *options):
 
 
 def finds(line, check, level):
-    """Insist on one finding besides good ones; return its message."""
+    """Insist on one finding besides good ones; return its message and remedy."""
     code, checks = examined(line)
     assert code == (1 if level == "fail" else 0), checks
     assert {n: c["level"] for n, c in checks.items() if c["level"] != "ok"} == {check: level}
     assert examined(line, "--strict")[0] == 1
-    return checks[check]["message"]
+    return "{message} {remedy}".format(**checks[check])
 
 
 @pytest.mark.both_databases
@@ -210,7 +210,7 @@ def test_tables_of_an_older_version_are_a_failure(line, rt):
     with at_revision(rt, "0001"):
         code, checks = examined(line)
     assert code == 1
-    assert "Run `flask prepare`" in checks["migrations"]["message"]
+    assert checks["migrations"]["remedy"] == "Run `flask prepare`."
     assert "settings" not in checks
 
 
@@ -278,6 +278,21 @@ def test_a_mail_server_that_cannot_be_used_is_a_warning_with_the_reason(line, rt
         told = finds(line, "mail", "warn")
     assert "a wrong one" not in told
     assert "mail_smtp_*" in told
+
+
+@pytest.mark.both_databases
+@pytest.mark.usefixtures("healthy")
+def test_addresses_that_an_older_version_took_are_a_warning_with_names(line, rt):
+    change_user(rt, make_user(rt, username="ada"), email="=?utf-8?q?x=40y.test=3e?=a@b.example")
+    change_user(rt, make_user(rt, username="bob"), pending_email="a=?@b.example")
+    change_user(rt, make_user(rt, username="eve"), email="a=b?c@b.example")
+    told = finds(line, "mail", "warn")
+    assert told.startswith("2 accounts have an address with =? in it")
+    assert ": ada, bob. " in told
+    assert "flask users set-email" in told
+    for number in range(5):
+        change_user(rt, make_user(rt), email=f"{number}=?@b.example")
+    assert ", ...." in finds(line, "mail", "warn")
 
 
 @pytest.fixture

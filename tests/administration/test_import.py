@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import itertools
 import json
 
 import bcrypt
@@ -11,8 +12,12 @@ from argon2 import PasswordHasher
 from argon2.low_level import Type
 from passlib.hash import django_bcrypt_sha256, django_pbkdf2_sha256, pbkdf2_sha512
 
-from app.core.foreign_hashes import checked
-from app.users.models import User
+from app.core import foreign_hashes
+from app.core import passwords as passwords_module
+from app.core.foreign_hashes import checked, head_of, sample_of
+from app.core.passwords import normalized
+from app.users.models import PasswordHashKind, User
+from tests.support.api import ApiClient
 from tests.support.factories import audit_rows, change_user, count
 
 PASSWORD = "correct horse battery"
@@ -245,3 +250,111 @@ def test_a_hash_that_takes_too_long_is_refused(costly):
 def test_what_is_no_hash_is_refused(unusable):
     with pytest.raises(ValueError, match=r"^is (of no kind|no complete hash)"):
         checked(unusable)
+
+
+# --- what a refusal costs ------------------------------------------------------------------------
+
+# Pretended, in any unit; the longest of these that fits counts.
+UNITS = {"$argon2": 20, "$2": 90, "bcrypt_sha256": 120, "pbkdf2": 7, "$pbkdf2": 11, "$scrypt": 60}
+
+
+@pytest.mark.parametrize("kind", HASHES)
+def test_a_sample_is_of_the_same_kind_and_nobodys(rt, kind):
+    one, another = (checked(HASHES[kind]()) for _ in range(2))
+    sample = sample_of(one)
+    assert (sample, len(sample)) == (sample_of(another), len(one))
+    assert one.startswith(head_of(one))
+    assert head_of(one) == head_of(sample)
+    assert one[len(head_of(one)) + 4 : -4] not in sample
+    assert not rt.passwords.check(PASSWORD, sample).matches
+
+
+@pytest.mark.parametrize(("seconds", "codes"), [(0.9, []), (1.1, ["bad_request"])])
+def test_what_a_hash_costs_does_not_depend_on_how_busy_the_machine_is(
+    rt, line, admin, file, monkeypatch, seconds, codes
+):
+    """All threads count, as lanes are threads of their own, but not the time that passes."""
+    asked = itertools.count()
+
+    def now(cls):
+        number = next(asked)
+        return cls(cpu=0, wall=60 * number, process=seconds * number)
+
+    monkeypatch.setattr(rt.passwords, "_costs", {})
+    monkeypatch.setattr(passwords_module.Cost, "now", classmethod(now))
+    report = line("users", "import", file({**ANNS, "hash": HASHES["Argon2i"]()}), "--json")
+    assert [one["code"] for one in json.loads(report.stdout)["refused"]] == codes
+
+
+@pytest.fixture
+def spent(rt, monkeypatch):
+    """The units that were spent on passwords so far."""
+    total, real = [0], rt.passwords._context.verify
+
+    def spend(units):
+        total[0] += units
+
+    def verify(secret, hashed):
+        fitting = [units for begin, units in UNITS.items() if hashed.startswith(begin)]
+        spend(fitting[-1])
+        return real(secret, hashed)
+
+    monkeypatch.setattr(foreign_hashes, "MAX_SECONDS", max(UNITS.values()))
+    cost = passwords_module.Cost
+    monkeypatch.setattr(rt.passwords, "_costs", {})
+    monkeypatch.setattr(rt.passwords, "seconds", lambda _: 0)
+    monkeypatch.setattr(rt.passwords._context, "verify", verify)
+    monkeypatch.setattr(rt.passwords._context, "dummy_verify", lambda: spend(20))
+    monkeypatch.setattr(passwords_module, "pbkdf2_hmac", lambda *_: spend(1))
+    monkeypatch.setattr(cost, "now", classmethod(lambda cls: cls(total[0], total[0], 0)))
+    return lambda: total[0]
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("password", ["a wrong password", "wrong \N{LATIN SMALL LIGATURE FI}le"])
+def test_a_refusal_costs_the_same_whoever_it_is(app, rt, imported, user, spent, password):
+    """What NFKC changes is tried in both spellings where somebody may have stored either."""
+    accounts = [
+        {"name": f"user-{n}", "address": f"u{n}@example.com", "hash": make()}
+        for n, make in enumerate(HASHES.values())
+    ]
+    assert imported(*accounts)["created"] == len(HASHES)
+    names = ["nobody", user.username, *(one["name"] for one in accounts)]
+    costs = []
+    for name in ["first", *names]:  # the first also measures
+        before = spent()
+        ApiClient(app).login(name, password).fails(401, "auth.credentials_failed")
+        costs.append(spent() - before)
+    assert set(costs[1:]) == {240 if "wrong file" in normalized(password) else 120}
+
+
+@pytest.mark.parametrize(
+    ("password", "checks"), [("wrong", 1), ("wrong \N{LATIN SMALL LIGATURE FI}le", 2)]
+)
+def test_without_imports_a_refusal_costs_our_checks(rt, api, line, user, spent, password, checks):
+    line.json("cleanup")
+    api.login("first", password)  # which also measures
+    for name in ("nobody", user.username):
+        before = spent()
+        api.login(name, password).fails(401, "auth.credentials_failed")
+        assert spent() - before == 20 * checks
+
+
+def test_the_kinds_that_nobody_has_any_more_are_forgotten(rt, api, line, imported):
+    imported({**ANNS, "hash": HASHES["bcrypt"]()})
+    assert count(rt, PasswordHashKind) == 2
+    line.json("cleanup")
+    assert count(rt, PasswordHashKind) == 2
+    api.login("ann", PASSWORD).ok()
+    line.json("cleanup")
+    with rt.reading() as session:
+        assert session.scalars(sa.select(PasswordHashKind.sample)).all() == [
+            rt.passwords.own_sample
+        ]
+
+
+def test_a_hash_that_takes_too_long_here_is_refused(rt, line, admin, file, monkeypatch):
+    monkeypatch.setattr(rt.passwords, "seconds", lambda _: 1.4)
+    result = line("users", "import", file({**ANNS, "hash": HASHES["PBKDF2"]()}), "--json")
+    [refused] = json.loads(result.stdout)["refused"]
+    assert "a check takes 1.4 s" in refused["msg"]

@@ -39,7 +39,8 @@ def finding(app, check="stored secrets"):
     ran = CommandLine(app)("doctor", "--json")
     [found] = [c for c in json.loads(ran.stdout)["checks"] if c["check"] == check]
     assert ran.exit_code == 1 or found["level"] != "fail"
-    return found["level"], found["message"]
+    told = (found["message"], found["remedy"] or "")
+    return found["level"], " ".join(told).rstrip()
 
 
 def count(rt, *conditions):
@@ -70,14 +71,14 @@ def test_a_missing_key_is_named_with_what_depends_on_it(make_app, secrets):
     assert level == "fail"
     assert told.startswith(
         f"Key test, needed by {secrets} secrets and 10 recovery codes, is missing. "
-        "Put the right one into GATEHOUSE_SECRET_KEYS; only if it is lost for good, "
+        "Put the right one into GATEHOUSE_SECRET_KEYS. Only if it is lost for good, "
     )
     assert told.endswith("Mails that need it wait for at most three days.")
 
 
 def test_a_missing_key_of_a_file_is_put_back_there(make_app, rt, secrets):
     assert (
-        f"Put the right one into {rt.config.instance / 'keys.json'};"
+        f"Put the right one into {rt.config.instance / 'keys.json'}."
         in finding(make_app(secret_keys=()))[1]
     )
 

@@ -233,11 +233,14 @@ def test_user_is_named_by_id_username_or_address(line, user):
         assert line.json("users", "show", name)["id"] == user.id
 
 
-def test_digits_are_an_id_first_and_a_username_then(line, rt, admin):
+def test_digits_are_an_id_or_a_username_and_what_may_be_both_is_asked_back(line, rt, admin):
     named = make_user(rt, username="4711", email="digits@example.com")
     assert line.json("users", "show", "4711")["id"] == named.id
-    shadowed = make_user(rt, username=str(admin.id).rjust(2, "0"))
-    assert line.json("users", "show", shadowed.username)["id"] == admin.id
+    both = make_user(rt, username=str(admin.id).rjust(2, "0"))
+    told = line.refuses("conflict", "users", "show", both.username)
+    assert told.endswith(f"say id:{admin.id} or name:{both.username}.")
+    assert line.json("users", "show", f"id:{admin.id}")["id"] == admin.id
+    assert line.json("users", "show", f"name:{both.username}")["id"] == both.id
 
 
 EMPTY = '""'

@@ -229,8 +229,9 @@ def test_the_longest_way_back_from_a_provider_passes(bed, user):
         waiting.target_email, waiting.email_requested_at = user.email, bed.rt.clock.now()
         waiting.verification_token_digest, waiting.owner_session_version = digest(token), 1
     with bed.client() as client:
-        answer = client.get(f"/auth/external-auth/email-verification/confirm?token={token}")
-        assert answer.status == 302
+        confirm = "/auth/external-auth/email-verification/confirm"
+        answer = client.post(f"{confirm}?token={token}&answer=yes")
+        assert answer.status == 303
         assert unquote(answer.headers["Location"]).endswith(path)
         assert client.get("/auth/me").ok()["id"] == user.id
 

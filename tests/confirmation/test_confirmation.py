@@ -4,6 +4,7 @@ import pytest
 
 from tests.support.api import ORIGIN, ApiClient
 from tests.support.authenticator import enable_totp
+from tests.support.challenge import give_totp
 from tests.support.external import add_provider, link
 from tests.support.factories import audit_rows, change_user, configure, make_user
 from tests.support.mailbox import text_of
@@ -46,6 +47,35 @@ def is_fresh(client):
     return client.get(PATH).ok()["is_fresh"]
 
 
+MISSING = {
+    "no password": {"method": "password"},
+    "null for a password": {"method": "password", "password": None},
+    "no code": {"method": "email_code"},
+    "null for a code": {"method": "email_code", "code": None, "password": "any"},
+}
+
+
+@pytest.mark.parametrize("what", MISSING)
+def test_what_is_missing_is_no_attempt(signed_in, user, what):
+    for _ in range(12):
+        signed_in.post(PATH, MISSING[what]).fails(*REFUSED)
+    by_password(signed_in, user.password).ok()
+    signed_in.stranger().login(user).ok()
+
+
+def test_an_empty_password_is_an_attempt(signed_in, user):
+    for _ in range(10):
+        by_password(signed_in, "").fails(*WRONG)
+    signed_in.stranger().login(user).fails(429, "rate_limited")
+
+
+def test_nor_is_the_right_password_without_the_code_that_is_needed_besides(rt, signed_in, user):
+    give_totp(rt, user)
+    for _ in range(12):
+        by_password(signed_in, user.password).fails(*WRONG_CODE)
+    assert signed_in.stranger().login(user).ok()["status"] == "mfa_required"
+
+
 def test_a_sign_in_confirms_for_a_quarter_of_an_hour(signed_in, clock):
     shown = signed_in.get(PATH).ok()
     assert shown == {
@@ -73,7 +103,7 @@ def test_the_password_opens_what_was_refused_for_as_long_as_the_setting_says(lat
 
 
 def test_a_confirmation_lasts_long_enough_to_use_it(later, rt, user, clock):
-    configure(rt, auth_confirmation_max_age_secs=1)
+    configure(rt, auth_confirmation_max_age_secs=60)
     assert by_password(later, user.password).ok()["expires_in"] == 60
     clock.advance(seconds=59)
     later.post(DANGEROUS, {}).ok()
@@ -149,11 +179,24 @@ def test_neither_anothers_passkey_nor_anothers_flow_confirms(later, app, rt, use
     for client in (later, again):
         client.refresh().ok()
     flow = start(later)
-    finish(later, flow, theirs.get(start(other)["public_key"])).fails(*WRONG)
+    answer = finish(later, flow, theirs.get(start(other)["public_key"]))
+    assert answer.fails(*WRONG).data is None
     flow = start(later)
     assertion = mine.get(flow["public_key"])
-    finish(again, flow, assertion).fails(*WRONG)
+    assert finish(again, flow, assertion).fails(*WRONG).data is None
     assert (is_fresh(later), is_fresh(again)) == (False, False)
+
+
+def test_of_a_passkey_that_nobody_has_any_more_is_said_that_it_is_unknown(later, user):
+    by_password(later, user.password).ok()
+    kept, gone = Authenticator(), Authenticator()
+    register(later, kept).ok()
+    passkey = register(later, gone).ok()
+    flow = start(later)
+    assertion = gone.get(flow["public_key"])
+    later.delete(f"/auth/passkeys/{passkey['id']}").ok()
+    answer = finish(later, flow, assertion).fails(*WRONG)
+    assert answer.data == {"credential_unknown": True}
 
 
 def test_an_ended_session_confirms_nothing(later, user):

@@ -400,7 +400,7 @@ def test_a_request_overtaken_by_an_operator_is_refused(rt, signed_in, user, mail
     act, error = MEANWHILE[event]
     act(rt, user.username, stale.session_id)
     with pytest.raises(error):
-        late(rt, stale, client=Client())
+        late(rt, stale, client=Client(), browser="x")
     assert {mail["Subject"] for mail in mailbox.read()} <= {"Gatehouse: security notice"}
     assert column_of(rt, user, "pending_email") != NEW
 
@@ -411,7 +411,7 @@ def test_a_resend_overtaken_by_the_confirmation_has_nothing_to_send(rt, signed_i
     signed_in.get(mailbox.link(mailbox.only()))
     mailbox.only()
     with pytest.raises(NoPendingChange):
-        service.resend_change(rt, stale, client=Client())
+        service.resend_change(rt, stale, client=Client(), browser="x")
     assert mailbox.read() == []
 
 
@@ -420,7 +420,7 @@ def test_a_resend_overtaken_by_another_change_leaves_the_mail_to_it(rt, signed_i
     stale = sessions.authenticate(rt, signed_in.access_token)
     change(signed_in, OTHER).ok()
     assert len(mailbox.read()) == 2
-    service.resend_change(rt, stale, client=Client())
+    service.resend_change(rt, stale, client=Client(), browser="x")
     assert mailbox.read() == []
 
 

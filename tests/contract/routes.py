@@ -31,6 +31,7 @@ PUBLIC = frozenset(
         ("GET", "/api/v1/auth/external-auth/<kind>/<provider>/callback"),
         ("POST", "/api/v1/auth/external-auth/email-verification/start"),
         ("GET", "/api/v1/auth/external-auth/email-verification/confirm"),
+        ("POST", "/api/v1/auth/external-auth/email-verification/confirm"),
         ("POST", "/api/v1/auth/external-auth/password-link"),
         ("POST", "/api/v1/auth/logout"),
         ("GET", "/api/v1/public/frontend-config"),

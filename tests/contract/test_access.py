@@ -6,6 +6,7 @@ import pytest
 
 from app.web.operation import operation_of
 from tests.contract.routes import DURING_PASSWORD_CHANGE, PUBLIC, routes
+from tests.support.api import SAFE_METHODS
 from tests.support.factories import bearer_of, change_user, make_user
 
 REFRESH = ("POST", "/api/v1/auth/refresh")
@@ -74,6 +75,42 @@ def test_a_disabled_account_is_told_so_everywhere(app, rt, api, user):
     change_user(rt, user, status="disabled")
     for route in guarded(app):
         api.call(route.method, route.path(), {}).fails(403, "auth.account_disabled")
+
+
+def test_a_page_that_means_another_account_changes_nothing(app, rt, signed_in, user):
+    """Its cookies are another account's by now: what somebody types is not saved for that one."""
+    other = {"X-Session-User": str(make_user(rt).id)}
+    for route in guarded(app):
+        if route.method not in SAFE_METHODS:
+            answer = signed_in.call(route.method, route.path(), {}, headers=other)
+            answer.fails(403, "auth.session_user_mismatch")
+    signed_in.me(headers=other).ok()
+
+
+def test_what_a_session_is_limited_to_is_told_only_to_who_means_its_account(rt, api, user):
+    change_user(rt, user, must_change_password=True)
+    api.login(user).ok()
+    for meant, code in (
+        (user, "password_change_required"),
+        (make_user(rt), "session_user_mismatch"),
+    ):
+        headers = {"X-Session-User": str(meant.id)}
+        api.patch("/auth/profile", {}, headers=headers).fails(403, f"auth.{code}")
+
+
+@pytest.mark.parametrize("spelling", ["{}", " {} ", None])
+def test_whoever_means_its_own_account_or_says_nothing_is_let_in(signed_in, user, spelling):
+    headers = {"X-Session-User": spelling and spelling.format(user.id)}
+    signed_in.patch("/auth/profile", {"display_name": "Ada"}, headers=headers).ok()
+
+
+@pytest.mark.parametrize(
+    "spelling", ["", "  ", "0{}", "{}.0", "+{}", "{}, {}", "null", "undefined"]
+)
+def test_what_is_not_the_id_as_it_is_told_means_another_account(signed_in, user, spelling):
+    headers = {"X-Session-User": spelling.format(user.id, user.id)}
+    answer = signed_in.patch("/auth/profile", {"display_name": "Ada"}, headers=headers)
+    answer.fails(403, "auth.session_user_mismatch")
 
 
 # --- administration: what each kind of caller is told, whatever is asked -------------------------

@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
+from app.core.access import SessionUserMismatch
 from app.core.errors import DatabaseUnavailable, RedisUnavailable
 from app.factory import create_app
 from app.web import origin
@@ -158,7 +159,7 @@ def test_every_declared_refusal_is_described_and_no_other(described_app, documen
     everywhere = {(500, "internal_server_error"), *outages}
     guard = {
         (status_of(error).value, error.code.value)
-        for error in (*origin.SOURCE_ERRORS, *origin.CSRF_ERRORS)
+        for error in (*origin.SOURCE_ERRORS, *origin.CSRF_ERRORS, SessionUserMismatch)
     }
     for route in routes(described_app):
         operation = operation_of(described_app.view_functions[route.endpoint])
@@ -213,18 +214,32 @@ def test_operations_are_named_as_functions_are_and_no_two_alike(document):
 # --- every parameter, body and answer ----------------------------------------------------------
 
 
+def parameters(document, route):
+    """Return the parameters of a route."""
+    operation = document["paths"][route.template][route.method.lower()]
+    return [resolved(document, parameter) for parameter in operation["parameters"]]
+
+
 def test_every_variable_of_a_path_is_a_parameter(described_app, document):
     for route in routes(described_app):
-        operation = document["paths"][route.template][route.method.lower()]
-        found = {(p["name"], p["required"]) for p in operation["parameters"] if p["in"] == "path"}
+        found = {
+            (p["name"], p["required"]) for p in parameters(document, route) if p["in"] == "path"
+        }
         assert found == {(name, True) for name in route.arguments}, route.name
+
+
+def test_whom_a_change_is_meant_for_is_a_parameter_wherever_it_is_compared(described_app, document):
+    mismatch = 403, "auth.session_user_mismatch"
+    for route in routes(described_app):
+        promised = codes(document, document["paths"][route.template][route.method.lower()])
+        named = [p for p in parameters(document, route) if p["name"] == "X-Session-User"]
+        assert bool(named) == (mismatch in promised and route.method != "GET"), route.name
 
 
 def test_every_field_of_a_query_is_a_parameter(described_app, document):
     for route in routes(described_app):
         schema = operation_of(described_app.view_functions[route.endpoint]).query
-        parameters = document["paths"][route.template][route.method.lower()]["parameters"]
-        found = {p["name"] for p in parameters if p["in"] == "query"}
+        found = {p["name"] for p in parameters(document, route) if p["in"] == "query"}
         fields = schema().fields if schema else {}
         assert found == {field.data_key or name for name, field in fields.items()}, route.name
 

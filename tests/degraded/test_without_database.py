@@ -347,10 +347,11 @@ def test_a_full_disk_refuses_changes_and_keeps_nothing_of_them(rt, signed_in, us
     signed_in.patch("/auth/preferences", body).ok()
 
 
-def test_one_that_takes_no_changes_is_a_database_that_is_lost(database, signed_in, user):
+def test_one_that_takes_no_changes_is_a_database_that_is_lost(database, signed_in, user, rt):
     """Such as a standby that a failover has left us with for a moment."""
     with database.read_only():
-        signed_in.me().ok()
+        if not rt.database.is_sqlite:
+            signed_in.me().fails(503, "database.error")
         signed_in.refresh().fails(503, "database.error")
         signed_in.patch("/auth/profile", {"display_name": "Ada"}).fails(503, "database.error")
         signed_in.stranger().login(user).fails(503, "database.error")

@@ -8,10 +8,11 @@ from flask import Flask
 from app.pages.files import STATIC, all_files
 from app.pages.registry import MISSING, PAGES
 from tests.contract.routes import routes
+from tests.support.openapi import DOCUMENT
 
 ADMIN = "/api/v1/admin"
 CALL = re.compile(r'\bcall(?:ForFile)?\(\s*"(\w+)",\s*"([^"]+)"')
-ON_DEMAND = re.compile(r'await import\("([^"]+)"\)')
+ON_DEMAND = re.compile(r'=> import\("([^"]+)"\)')
 # What no module calls by its path, and why.
 NOT_CALLED = {
     "GET /admin/users/{id}/avatar/{size}": "an image, whose address is in what is told of a user",
@@ -50,6 +51,21 @@ def calls() -> set[str]:
 def existing(app: Flask) -> set[str]:
     """Return method and path of all routes, with the names of parameters as the description has."""
     return {f"{route.method} {route.template.removeprefix('/api/v1')}" for route in routes(app)}
+
+
+def test_every_change_in_part_may_name_the_state_it_is_meant_for(app: Flask) -> None:
+    document = app.test_client().get(DOCUMENT).json
+    assert document is not None
+    schemas = document["components"]["schemas"]
+    bodies = {
+        path: operations["patch"]["requestBody"]["content"]["application/json"]["schema"]
+        for path, operations in document["paths"].items()
+        if "patch" in operations and path.startswith(ADMIN)
+    }
+    assert len(bodies) >= 6
+    for path, body in bodies.items():
+        schema = schemas[body["$ref"].rpartition("/")[2]]
+        assert "expected_updated_at" in schema["properties"], path
 
 
 def test_every_admin_route_has_a_control_or_a_reason(app: Flask) -> None:

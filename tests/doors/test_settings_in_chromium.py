@@ -27,12 +27,17 @@ CHOSEN: dict[str, Any] = {
     "branding_wordmark_light_url": "https://example.com/light.svg",
     "gravatar_base_url": "https://avatars.example.com",
     "mail_from_address": "service@example.com",
+    "mail_helo_name": "mail.example.com",
     "pages_accent_color": "#c02626",
     "pages_footer_links": ["Imprint https://example.com/imprint"],
     "pages_home_path": "/settings/security",
     "pages_sections": ["sign_in", "admin"],
 }
-ENTRIES = {"origin": "https://files.example.com", "email_or_domain": "example.net"}
+ENTRIES = {
+    "origin": "https://files.example.com",
+    "email_or_domain": "example.net",
+    "text": "captain",
+}
 
 
 def another_value(key: Key[Any], text: str | None) -> Any:
@@ -48,7 +53,7 @@ def another_value(key: Key[Any], text: str | None) -> Any:
         return not key.value_of(text)
     if key.value_type == "number":
         return key.default + (1 if key.default < key.maximum else -1)
-    if key.value_type == "string_enum":
+    if key.value_type == "string" and key.options:
         return next(word for word in key.options if word != key.default)
     if key.value_type == "string_enum_set":
         return [word for word in key.default if word != key.options[-1]]
@@ -67,7 +72,7 @@ def type_in(page: Page, key: Key[Any], value: Any) -> None:
     assert control.count() == 1, "there is no control"
     if key.value_type == "boolean":
         control.click()
-    elif key.value_type == "string_enum":
+    elif key.value_type == "string" and key.options:
         control.select_option(value)
     elif key.value_type == "string_enum_set":
         for word in set(key.default) ^ set(value):
@@ -82,7 +87,8 @@ def type_in(page: Page, key: Key[Any], value: Any) -> None:
 
 def show_category(page: Page, name: str) -> None:
     """Go there without losing what is not saved yet."""
-    link = page.locator(f".tabs a[href='/admin/settings/{category_of(name)}']")
+    category = "pages" if name.startswith("pages_") else category_of(name)
+    link = page.locator(f".tabs a[href='/admin/settings/{category}']")
     if not link.get_attribute("aria-current"):
         link.click()
 
@@ -128,6 +134,8 @@ def test_every_setting_is_changed_saved_and_returned_to_its_default(
             values[name] = another_value(key, before.get(name))
             show_category(page, name)
             type_in(page, key, values[name])
+            if key.value_type == "string_array":
+                values[name] = [*key.default, *values[name]]
     findings.are_none()
     values["public_site_url"] = [site.origin, *values["public_site_url"]]
     save(page, site, complaints)
@@ -173,19 +181,9 @@ def test_every_setting_has_a_label_in_every_language(
     assert {name for name, text in shown.items() if text.strip()} == SETTINGS.keys()
 
 
-class Untranslated(Exception):
-    """These settings have the labels that they have in English."""
-
-
-@pytest.mark.xfail(
-    strict=True,
-    raises=Untranslated,
-    reason="What a setting means is declared in English only, so that is what all languages show.",
-)
 @pytest.mark.parametrize("language", ["de", "zh-CN"])
 def test_every_setting_has_a_label_of_its_own_in_every_language(
     chromium: Browser, site: Site, language: str
 ) -> None:
     english, translated = (labels(chromium, site, one) for one in ("en", language))
-    if same := [name for name in SETTINGS if translated[name] == english[name]]:
-        raise Untranslated(same)
+    assert [name for name in SETTINGS if translated[name] == english[name]] == []

@@ -213,7 +213,7 @@ def test_options_that_cannot_be_read_open_no_tenant(rt, api, run, line, refused,
     assert [one["key"] for one in api.get("/auth/external-auth/providers").ok()] == ["ms"]
     api.post("/auth/external-auth/microsoft/ms/start", {}).fails(400, "bad_request")
     assert [one["options"] for one in run("list")] == [{}]
-    assert "--tenant" in refused("bad_request", "test", "ms")
+    assert "set the tenant again" in refused("bad_request", "test", "ms")
     assert run("update", "ms", "--tenant", "consumers")["options"]["microsoft"]
 
 
@@ -511,7 +511,7 @@ def test_what_is_known_by_an_issuer_of_its_own_is_not_remarked_on(notes):
 def test_a_provider_without_issuer_is_known_by_its_origin(rt, notes, user):
     [remark] = notes(*GENERIC, *ENDPOINTS)
     assert "by https://id.example.com." in remark
-    assert "set --issuer-url now" in remark
+    assert "set the issuer URL now" in remark
     # With links it is too late for the advice.
     provider = providers.list_all(rt)[0]
     assert len(notes("update", "any", "--name", "New")) == 1
@@ -560,7 +560,7 @@ def test_links_of_another_issuer_than_now_sign_nobody_in(rt, api, run, line, not
 def finding(line):
     checks = json.loads(line("doctor", "--json").stdout)["checks"]
     [found] = [check for check in checks if check["check"] == "external sign-in"]
-    return found["level"], found["message"]
+    return found["level"], f"{found['message']} {found['remedy']}".rstrip()
 
 
 def test_doctor_tells_whether_providers_can_be_used(rt, run, line):
@@ -577,6 +577,22 @@ def test_doctor_tells_whether_providers_can_be_used(rt, run, line):
     level, message = finding(line)
     assert level == "fail"
     assert "external-auth update KEY --client-secret -" in message
+
+
+@pytest.mark.parametrize("key", ["auth_local_email_allowlist", "auth_local_email_blocklist"])
+def test_doctor_warns_that_lists_of_addresses_are_not_for_providers(rt, line, user, key):
+    provider = add_provider(rt, auto_provision_enabled=True)
+    assert finding(line)[0] == "ok"
+    configure(rt, **{key: ["example.com"]})
+    level, message = finding(line)
+    assert (level, key in message, "oidc/corp" in message) == ("warn", True, True)
+    for columns in (
+        {"allowed_domains": ["example.com"]},
+        {"allowed_domains": None, "auto_provision_enabled": False},
+        {"auto_provision_enabled": True, "enabled": False},
+    ):
+        change_provider(rt, provider, **columns)
+        assert finding(line)[0] == "ok"
 
 
 def test_doctor_tells_all_that_is_wrong_with_providers(make_app, rt, user):

@@ -47,7 +47,7 @@ ADDRESS = "jane@example.com"
 
 @pytest.fixture
 def provider(rt, admin):
-    return add_provider(rt, display_name="Corp <SSO>")
+    return add_provider(rt, display_name="Corp <SSO>", auto_provision_enabled=True)
 
 
 @pytest.fixture
@@ -246,11 +246,10 @@ def test_an_identity_cannot_ask_without_end_who_has_an_account(make_app, rt, flo
 
 
 @pytest.mark.both_databases
-def test_the_link_signs_the_owner_of_the_address_in(rt, app, token, owner, flow):
-    other = ApiClient(app)
-    answer = signs_in(follow(other, token), "/files")
+def test_the_link_signs_the_owner_of_the_address_in(rt, api, token, owner, flow):
+    answer = signs_in(follow(api, token), "/files")
     assert answer.headers["Referrer-Policy"] == "no-referrer"
-    assert other.me().ok()["id"] == owner.id
+    assert api.me().ok()["id"] == owner.id
     [row] = links(rt)
     assert (row.user_id, row.subject, row.email_snapshot) == (owner.id, "new", ADDRESS)
     [entry] = audit_rows(rt, "user_external_auth_link")
@@ -270,6 +269,7 @@ def test_the_link_makes_an_account_where_there_is_none(rt, api, token, clock):
 
 def test_the_whole_way_from_the_provider(rt, api, admin, fake, corp, mailbox):
     flow_token = asks_for_address(sign_in(api, fake, return_path="/x?y=z"), "/x?y=z")
+    change_provider(rt, corp, auto_provision_enabled=True)
     ask(api, flow_token, "work@example.com").ok()
     signs_in(follow(api, mailbox.token(mailbox.only())), "/x?y=z")
     assert api.me().ok()["email"] == "work@example.com"
@@ -278,13 +278,12 @@ def test_the_whole_way_from_the_provider(rt, api, admin, fake, corp, mailbox):
     assert api.me().ok()["email"] == "work@example.com"
 
 
-def test_an_identity_that_was_linked_meanwhile_signs_in_to_its_account(
+def test_an_identity_that_was_linked_to_the_account_meanwhile_signs_in(
     rt, api, provider, flow, token, owner
 ):
-    other = make_user(rt)
-    link(rt, other, provider, subject="new", email_snapshot="kept@example.com")
+    link(rt, owner, provider, subject="new", email_snapshot="kept@example.com")
     signs_in(follow(api, token), "/files")
-    assert api.me().ok()["id"] == other.id
+    assert api.me().ok()["id"] == owner.id
     [row] = links(rt)
     assert row.email_snapshot == "kept@example.com"
 

@@ -151,7 +151,7 @@ def test_usernames_taken_at_once_get_different_ends(rt, app, admin, fake, corp):
 
 @pytest.fixture
 def provider(rt, user):
-    return add_provider(rt)
+    return add_provider(rt, auto_provision_enabled=True)
 
 
 def test_of_many_requests_for_the_mail_one_is_heard(rt, app, provider, mailbox):
@@ -174,7 +174,7 @@ def test_of_many_clicks_on_the_link_one_signs_in(rt, app, provider, mailbox):
     ApiClient(app).post("/auth/external-auth/email-verification/start", body).ok()
     token = mailbox.token(mailbox.only())
     path = f"/auth/external-auth/email-verification/confirm?token={token}"
-    told = led_to(run_concurrently([lambda: ApiClient(app).get(path)] * MANY))
+    told = led_to(run_concurrently([lambda: ApiClient(app).post(path)] * MANY))
     assert told == {
         "/files": 1,
         "/login?external_auth=email_verification_invalid": MANY - 1,
@@ -192,7 +192,7 @@ def test_of_password_and_mailbox_one_gets_the_identity(rt, app, user, provider, 
     confirm = f"/auth/external-auth/email-verification/confirm?token={token}"
     login = {"flow_token": flow_token, "identifier": user.username, "password": user.password}
     jobs = [
-        lambda: ApiClient(app).get(confirm),
+        lambda: ApiClient(app).post(confirm),
         lambda: ApiClient(app).post("/auth/external-auth/password-link", login),
     ] * 3
     run_concurrently(jobs)

@@ -154,6 +154,14 @@ def test_an_address_that_only_user_info_tells_is_as_good(rt, api, fake, corp, pr
     assert (me["email"], me["email_verified"], me["username"]) == (JANE, True, "jane")
 
 
+def test_an_address_that_mail_programs_may_misread_counts_as_none(
+    rt, api, fake, corp, provisioning, auto_link
+):
+    fake.claims["email"] = "=?utf-8?q?x=40evil.test=3e?=jane@example.com"
+    asks_for_address(sign_in(api, fake))
+    nothing_happened(rt, 1)
+
+
 @pytest.mark.parametrize("sub", ["somebody else", REMOVED])
 def test_user_info_of_somebody_else_tells_nothing(rt, api, fake, corp, owner, auto_link, sub):
     fake.not_in_id_token = DESCRIPTION

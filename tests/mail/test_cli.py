@@ -88,7 +88,7 @@ def test_the_outbox_lists_mails_and_nothing_they_say(rt, line, smtp, clock):
         "due_at": None,
         "finished_at": "2026-03-02T09:30:00Z",
     }
-    assert (bad["status"], bad["attempts"], bad["finished_at"]) == ("queued", 1, None)
+    assert (bad["status"], bad["attempts"], bad["finished_at"]) == ("queued", 0, None)
     assert bad["due_at"] == "2026-03-02T09:30:05Z"
     assert bad["last_error"] == "the server refused the recipient: 450 4.2.0 not now"
 

@@ -121,27 +121,34 @@ def test_a_sent_mail_keeps_no_payload_and_is_audited(rt, smtp, clock):
     }
 
 
-def test_a_failing_mail_is_tried_six_times_at_growing_distances(rt, smtp, clock):
-    queue(rt)
-    smtp.refusals["ada@example.com"] = "450 4.2.0 not now"
-    for attempt, pause in enumerate((5, 15, 60, 300, 900), start=1):
+def take_and_hang_up(client):
+    """Take the content, and never say whether it is accepted."""
+    converse(client, until=b"DATA")
+    client.sendall(b"354 go on\r\n")
+    client.recv(100)
+
+
+def test_a_mail_that_may_have_arrived_is_tried_six_times_at_growing_distances(rt, clock):
+    with ScriptedSmtpServer(take_and_hang_up) as server:
+        use_smtp(rt, server.port)
+        queue(rt)
+        for attempt, pause in enumerate((5, 15, 60, 300, 900), start=1):
+            dispatcher.drain(rt)
+            row = only_row(rt)
+            assert (row.status, row.attempts, row.lease) == ("queued", attempt, None)
+            assert row.due_at == clock.now() + timedelta(seconds=pause)
+            assert row.payload is not None
+            clock.advance(seconds=pause - 1)
+            dispatcher.drain(rt)
+            assert only_row(rt).attempts == attempt
+            clock.advance(seconds=1)
+        assert audit_rows(rt, "mail_delivery_failed") == []
         dispatcher.drain(rt)
-        row = only_row(rt)
-        assert (row.status, row.attempts, row.lease) == ("queued", attempt, None)
-        assert row.due_at == clock.now() + timedelta(seconds=pause)
-        assert row.payload is not None
-        clock.advance(seconds=pause - 1)
-        dispatcher.drain(rt)
-        assert only_row(rt).attempts == attempt
-        clock.advance(seconds=1)
-    assert audit_rows(rt, "mail_delivery_failed") == []
-    dispatcher.drain(rt)
     row = only_row(rt)
     assert (row.status, row.attempts, row.payload) == ("failed", 6, None)
     assert row.finished_at == clock.now()
     [entry] = audit_rows(rt, "mail_delivery_failed")
     assert json.loads(entry.details)["error"] == row.last_error
-    assert row.last_error == "the server refused the recipient: 450 4.2.0 not now"
     clock.advance(days=1)
     dispatcher.drain(rt)
     assert only_row(rt).attempts == 6
@@ -155,7 +162,7 @@ def test_a_mail_that_was_late_is_sent_like_any_other(rt, smtp, clock):
     clock.advance(seconds=5)
     dispatcher.drain(rt)
     row = only_row(rt)
-    assert (row.status, row.attempts, row.last_error) == ("sent", 2, None)
+    assert (row.status, row.attempts, row.last_error) == ("sent", 1, None)
 
 
 def test_the_longest_due_goes_first(rt, smtp, clock):
@@ -206,29 +213,25 @@ def test_a_server_that_stays_away_is_not_waited_for_longer_than_a_weekend(rt, cl
 
 def test_an_outage_leaves_a_mail_the_attempts_it_had(rt, smtp, clock):
     queue(rt, template=Template.PASSWORD_RESET_NOTICE, username="Ada")
-    smtp.refusals["ada@example.com"] = "450 not now"
-    for _ in range(5):
-        dispatcher.drain(rt)
-        clock.advance(seconds=900)
+    with ScriptedSmtpServer(take_and_hang_up) as server:
+        use_smtp(rt, server.port)
+        for _ in range(5):
+            dispatcher.drain(rt)
+            clock.advance(seconds=900)
     use_smtp(rt, closed_port())
     for _ in range(3):
         dispatcher.drain(rt)
         assert (only_row(rt).status, only_row(rt).attempts) == ("queued", 5)
         clock.advance(seconds=60)
-    use_smtp(rt, smtp.port)
-    dispatcher.drain(rt)
+    with ScriptedSmtpServer(take_and_hang_up) as server:
+        use_smtp(rt, server.port)
+        dispatcher.drain(rt)
     assert (only_row(rt).status, only_row(rt).attempts) == ("failed", 6)
 
 
 def test_a_server_that_hangs_up_over_a_mail_does_not_get_it_for_days(rt, clock):
     """It may deliver each of them."""
-
-    def behave(client):
-        converse(client, until=b"DATA")
-        client.sendall(b"354 go on\r\n")
-        client.recv(100)
-
-    with ScriptedSmtpServer(behave) as server:
+    with ScriptedSmtpServer(take_and_hang_up) as server:
         use_smtp(rt, server.port)
         queue(rt)
         for _ in range(8):
@@ -301,7 +304,7 @@ def test_a_key_that_is_put_back_has_cost_no_mail(rt, bereft, smtp, clock, caplog
         dispatcher.drain(bereft)
         row = only_row(rt)
         assert (row.status, row.attempts) == ("queued", 0)
-        assert row.last_error == "no key decrypts it, see `flask doctor`"
+        assert row.last_error == "no key decrypts it"
         pauses.append((row.due_at - clock.now()).total_seconds())
         clock.advance(seconds=pauses[-1])
     assert pauses[:7] == [5, 5, 10, 20, 40, 80, 160]
@@ -366,7 +369,7 @@ def test_a_lease_that_ran_out_is_taken_over_and_its_late_sender_marks_nothing(
     queue(rt)
     dispatcher.drain(rt)
     row = only_row(rt)
-    assert (row.status, row.attempts) == ("queued", 2)
+    assert (row.status, row.attempts) == ("queued", 1)
     assert audit_rows(rt, "mail_send") == []
     assert "longer than its lease" in caplog.text
 
@@ -479,7 +482,7 @@ def test_a_mail_in_hand_while_the_clock_is_set_back_is_sent_once(rt, second, smt
 
 
 @pytest.mark.parametrize(
-    ("status", "seconds"), [("sending", 60 + 60), ("queued", 900 + 60)], ids=["lease", "pause"]
+    ("status", "seconds"), [("sending", 60 + 60), ("queued", 3600 + 60)], ids=["lease", "pause"]
 )
 def test_what_may_be_put_off_so_far_stays_where_it_is(rt, smtp, clock, status, seconds):
     queue(rt)
@@ -856,7 +859,9 @@ def test_both_databases_find_the_next_mail_in_the_index(rt):
 
 
 @pytest.mark.both_databases
-def test_both_databases_count_notices_in_the_index(rt):
+def test_both_databases_find_notices_in_the_index(rt):
+    now = rt.clock.now()
     with plans(rt) as told, rt.transaction() as session:
-        service.queue_notice(rt, session, "a@example.com", username="A", event="x")
-    assert any("ix_mail_outbox_notices" in plan for plan in told)
+        queries.find_notice(session, "a@example.com", "x", now, now)
+        queries.find_gathered(session, "a@example.com", "x", now)
+    assert len([plan for plan in told if "ix_mail_outbox_notices" in plan]) == 2

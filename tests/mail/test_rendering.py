@@ -67,6 +67,10 @@ class Tags(HTMLParser):
 def test_the_settings_know_every_template():
     assert [template.value for template in Template] == list(keys.MAIL_PURPOSES)
     assert set(DESCRIPTIONS) == set(Template)
+    secrets = {template: DESCRIPTIONS[template].secrets for template in Template}
+    assert {name: (needed,) for name, needed in keys.MAIL_NEEDS.items()} == {
+        name: secret for name, secret in secrets.items() if secret
+    }
 
 
 @ALL
@@ -168,8 +172,9 @@ def test_a_blank_override_is_none(rt, mailbox):
 
 
 def test_an_unknown_placeholder_stays_as_it_was_typed(rt, mailbox):
-    configure(rt, mail_template_password_reset_html="<p>{{ nickname }} {{username}} {{}} {x}</p>")
-    message = sent(rt, mailbox, Template.PASSWORD_RESET)
+    html = "<p>{{ nickname }} {{username}} {{}} {x}</p>"
+    configure(rt, mail_template_password_reset_notice_html=html)
+    message = sent(rt, mailbox, Template.PASSWORD_RESET_NOTICE)
     assert text_of(message) == "{{ nickname }} Ada {{}} {x}\n"
 
 

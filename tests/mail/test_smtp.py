@@ -13,7 +13,8 @@ import pytest
 
 from app.core import mailer
 from app.core.mailer import Mailer, Timeouts
-from app.mail import dispatcher
+from app.mail import dispatcher, operators
+from app.mail.errors import MailDeliveryFailed
 from app.mail.models import MailStatus
 from tests.support.factories import configure
 from tests.support.mailbox import html_of, text_of
@@ -268,6 +269,138 @@ def test_a_host_that_no_name_server_can_be_asked_for_is_named_by_its_setting(rt,
     assert refusal(rt) == "mail_smtp_host cannot be the name of a host"
 
 
+# --- the name that it gives itself ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({}, "files.example"),  # the sender's domain
+        ({"public_site_url": ["https://site.example:8443", "https://b.example"]}, "site.example"),
+        ({"public_site_url": ["http://localhost:8000"]}, "files.example"),
+        ({"public_site_url": ["http://nas"]}, "files.example"),
+        ({"public_site_url": ["https://my_nas.example"]}, "files.example"),
+        ({"public_site_url": ["https://xn--bcher-kva.example"]}, "xn--bcher-kva.example"),
+        ({"public_site_url": ["http://192.0.2.7:8000"]}, "[192.0.2.7]"),
+        ({"public_site_url": ["http://[2001:db8::7]:8000"]}, "[IPv6:2001:db8::7]"),
+        ({"mail_helo_name": "Mail.Example", "public_site_url": ["https://a.b"]}, "mail.example"),
+        ({"mail_helo_name": "nas"}, "nas"),
+        ({"mail_helo_name": "192.0.2.8"}, "[192.0.2.8]"),
+        ({"mail_helo_name": "[IPv6:2001:DB8::8]"}, "[IPv6:2001:db8::8]"),
+    ],
+)
+def test_the_service_gives_itself_a_name_that_others_can_look_up(rt, smtp, settings, name):
+    configure(rt, **settings)
+    assert attempt(rt).status == "sent"
+    assert smtp.greeted_by == [name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a b",
+        "a\r\nb",
+        "bücher.example",
+        "a-.example",
+        "a..b",
+        "[192.0.2]",
+        "a.example:25",
+        "x" * 64,
+    ],
+    ids=ascii,
+)
+def test_what_no_host_is_called_is_refused(line, name):
+    line.refuses("bad_request", "config", "set", "mail_helo_name", name)
+
+
+def greets(*replies, then=b""):
+    """Return the behaviour of a server that answers the connection and the first commands so."""
+
+    def behave(client):
+        reader = client.makefile("rb")
+        for reply in replies:
+            client.sendall(reply + b"\r\n")
+            if reply.startswith(b"421"):
+                return
+            reader.readline()
+        client.sendall(then)
+
+    return behave
+
+
+@pytest.mark.parametrize(
+    ("replies", "reason"),
+    [
+        ([b"421 4.3.2 busy"], "the server refused the connection: 421 4.3.2 busy"),
+        ([b"554 5.3.2 go away"], "the server refused the connection: 554 5.3.2 go away"),
+        (
+            [b"220 hello", b"421 4.7.0 too many from you"],
+            "the server refused the name site.example (EHLO): 421 4.7.0 too many from you",
+        ),
+        (
+            [b"220 hello", b"550 5.7.1 not by that name"],
+            "the server refused the name site.example (EHLO): 550 5.7.1 not by that name",
+        ),
+        (
+            [b"220 hello", b"502 what?", b"504 5.5.2 not a full name"],
+            "the server refused the name site.example (EHLO): 504 5.5.2 not a full name",
+        ),
+    ],
+)
+def test_what_the_server_says_to_the_name_is_told(rt, replies, reason):
+    configure(rt, public_site_url=["https://site.example"])
+    with ScriptedSmtpServer(greets(*replies)) as server:
+        use_smtp(rt, server.port)
+        assert refusal(rt) == reason
+        assert server.connections == 1
+
+
+def test_whoever_examines_the_server_hears_what_it_says_to_the_name(rt):
+    with ScriptedSmtpServer(greets(b"220 hello", b"550 5.7.1 not by that name")) as server:
+        use_smtp(rt, server.port)
+        with pytest.raises(MailDeliveryFailed, match=r"\(EHLO\): 550 5\.7\.1 not"):
+            operators.reach_server(rt)
+
+
+def test_a_server_that_does_not_know_ehlo_is_greeted_as_of_old(rt):
+    def behave(client):
+        reader = client.makefile("rb")
+        for answer in (b"220 hi", b"502 what?", b"250 hi", b"250 OK", b"250 OK", b"354 go on"):
+            client.sendall(answer + b"\r\n")
+            asked.append(reader.readline().split()[0])
+        while reader.readline() != b".\r\n":
+            pass
+        client.sendall(b"250 OK\r\n")
+
+    asked = []
+    with ScriptedSmtpServer(behave) as server:
+        use_smtp(rt, server.port)
+        assert attempt(rt).status == "sent"
+    assert asked[:5] == [b"ehlo", b"helo", b"mail", b"rcpt", b"data"]
+
+
+@pytest.mark.parametrize("settings", [{"tls": True}, {"username": "files", "password": "x-1"}])
+def test_a_server_that_lacks_something_for_not_knowing_ehlo_is_quoted(rt, settings):
+    with ScriptedSmtpServer(greets(b"220 hi", b"502 5.5.2 what?", b"250 hi")) as server:
+        use_smtp(rt, server.port, **settings)
+        assert refusal(rt, "x-1").endswith(" (it answered EHLO: 502 5.5.2 what?)")
+
+
+@pytest.mark.parametrize("answer", [b"421 4.7.0 too many failures", b"535 5.7.8 no"])
+def test_what_the_server_says_to_a_log_in_before_it_hangs_up_is_told(rt, answer):
+    """It offers two ways, and smtplib would try the second one on a closed connection."""
+
+    def behave(client):
+        converse(client, until=b"EHLO")
+        client.sendall(b"250-hello\r\n250 AUTH PLAIN LOGIN\r\n")
+        client.recv(1000)
+        client.sendall(answer + b"\r\n")
+
+    with ScriptedSmtpServer(behave) as server:
+        use_smtp(rt, server.port, username="files", password="secret-2")
+        assert refusal(rt, "secret-2").endswith(f": {answer.decode()}")
+
+
 # --- refusals ------------------------------------------------------------------------------------
 
 
@@ -301,7 +434,7 @@ def test_one_mail_refused_at_data_does_not_hold_up_the_others(rt, smtp, clock):
 @pytest.mark.parametrize("answer", ["451 4.3.0 busy", "554 5.7.1 refused"])
 def test_refused_content_is_tried_again_and_not_quoted(rt, smtp, answer):
     smtp.data_answers = [f"{answer}: {TOKEN}"]
-    assert refusal(rt, attempts=1) == f"the server refused the mail: {answer[:9]}"
+    assert refusal(rt) == f"the server refused the mail: {answer[:9]}"
     assert smtp.received == []
 
 

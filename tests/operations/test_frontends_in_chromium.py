@@ -22,12 +22,13 @@ SECONDS = 300
 
 # Each page answers with a name, or the code of a refusal.
 ON_THE_MODULE = """
-  import { call, listen, logOut, refresh } from "/pages/module.js";
+  import { call, listen, logOut, meanFor, refresh } from "/pages/module.js";
   const told = (answer) => answer.then((data) => data?.username ?? "done", (error) => error.code);
   window.signIn = (body) => told(call("/auth/login", "POST", body));
   window.whoAmI = () => told(call("/auth/me"));
   window.rename = (body) => told(call("/auth/profile", "PATCH", body));
   window.refresh = refresh;
+  window.meanFor = meanFor;
   window.logOut = () => told(logOut());
   window.heard = [];
   window.listen = () => listen({
@@ -45,6 +46,7 @@ ON_THE_CLIENT = """
   window.whoAmI = () => told(api.GET("/api/v1/auth/me"));
   window.rename = (body) => told(api.PATCH("/api/v1/auth/profile", { body }));
   window.refresh = () => api.refresh();
+  window.meanFor = api.meanFor;
   window.logOut = () => told(api.logOut());
   window.administration = await import("/pages/administration.js");
 """
@@ -179,6 +181,24 @@ def test_who_has_no_session_any_more_is_told_so_once_and_logs_out(
     assert tab.evaluate("logOut()") == "done"
     assert site.cookies() == set()
     assert tab.evaluate("whoAmI()") == "auth.token_missing"
+
+
+def test_what_one_page_changes_is_not_changed_for_who_signed_in_on_another(
+    site: Site, tab: Page, service: Service
+) -> None:
+    service.flask(
+        *("users", "create", "--username", "zoe", "--email", "zoe@example.com"),
+        *("--password", PASSWORD),
+    )
+    me = tab.evaluate("fetch('/api/v1/auth/me').then((answer) => answer.json())")
+    tab.evaluate("meanFor", me["data"]["id"])
+    assert tab.evaluate("rename", {"display_name": "Ada"}) == "done"
+    zoe = {"identifier": "zoe", "password": PASSWORD}
+    assert site.tab().evaluate("signIn", zoe) == "done"
+    mismatch = "auth.session_user_mismatch"
+    assert tab.evaluate("rename", {"display_name": "Ada Lovelace"}) == mismatch
+    site.let_access_expire()
+    assert tab.evaluate("rename", {"display_name": "Ada Lovelace"}) == mismatch
 
 
 @pytest.mark.parametrize("files", [client], indirect=True, ids=["client"])

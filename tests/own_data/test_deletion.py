@@ -111,24 +111,25 @@ def test_the_last_owner_of_a_team_is_told_of_which(signed_in, user, rt):
 
 
 @pytest.mark.both_databases
-def test_who_created_a_team_that_is_still_there_stays(signed_in, user, rt):
+def test_of_many_teams_the_first_few_are_named(signed_in, user, rt):
     for number in range(6):
         teams.create(rt, COMMAND_LINE, f"Team {number}", user.username)
     message = remove(signed_in, user).fails(*CONFLICT).json["msg"]
     assert "Team 0, Team 1, Team 2, Team 3, Team 4, and more." in message
 
 
-def test_the_file_side_is_told(signed_in, user, rt, line):
-    other = make_user(rt)
+def test_the_file_side_is_told(signed_in, user, rt, line, clock):
+    other, abandoned = make_user(rt), make_user(rt, activated=False)
     with closing(rt.redis.client.pubsub()) as listener:
         listener.subscribe("gatehouse:account_events")
         listener.get_message(timeout=5)
         remove(signed_in, user).ok()
         line.json("users", "delete", "--yes", other.username)
-        told = [json.loads(listener.get_message(timeout=5)["data"]) for _ in range(2)]
+        clock.advance(days=8)
+        line.json("cleanup")
+        told = [json.loads(listener.get_message(timeout=5)["data"]) for _ in range(3)]
     assert told == [
-        {"kind": "account.deleted", "user_id": user.id},
-        {"kind": "account.deleted", "user_id": other.id},
+        {"kind": "account.deleted", "user_id": one.id} for one in (user, other, abandoned)
     ]
 
 

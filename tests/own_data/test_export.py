@@ -99,7 +99,7 @@ def test_an_archive_opens_and_says_the_same(signed_in, user, mailbox):
         names = ["README.txt", "export.json", "activity.csv", "avatar-1024.webp"]
         assert archive.namelist() == names
         document = json.loads(archive.read("export.json"))
-        table = archive.read("activity.csv").decode()
+        table = archive.read("activity.csv").decode("utf-8-sig")
         readme = archive.read("README.txt").decode()
         assert archive.read("avatar-1024.webp").startswith(b"RIFF")
     assert list(document) == MEMBERS

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from app.audit.models import Action
@@ -120,6 +121,21 @@ def test_a_dangerous_action_is_asked_about_with_the_focus_on_cancel(page: Page, 
         expect(dialog).to_have_count(0)
         expect(page.get_by_label("Username or e-mail")).to_be_focused()
         page.wait_for_function("(answer) => window.answer === answer", arg=answer)
+
+
+@pytest.mark.parametrize("late", ["**/i18n/*", "**/signin/login.js"], ids=["texts", "modules"])
+def test_a_language_that_is_chosen_before_the_page_is_complete_is_shown(
+    page: Page, site: Site, late: str
+) -> None:
+    held: list[Route] = []
+    page.route(late, lambda route: held.append(route), times=1)
+    with page.expect_request(late):
+        page.goto("/login", wait_until="commit")
+    page.get_by_label("Language").select_option("Deutsch")
+    if "signin" in late:
+        held[0].continue_()
+    expect(page.get_by_role("heading", name="Bei Gatehouse anmelden")).to_be_visible()
+    is_ready(page)
 
 
 def test_the_language_and_the_theme_that_were_chosen_are_kept(page: Page, site: Site) -> None:

@@ -96,6 +96,8 @@ def test_an_identity_is_connected_used_and_disconnected(page: Page, site: Site) 
 def test_what_comes_of_it_is_said(
     page: Page, site: Site, provider: FakeProvider, complaints: Complaints
 ) -> None:
+    site.flask("external-auth", "update", "local", "--auto-provision")
+    provider.claims["email"] = None
     leave(page)
     page.get_by_role("radio", name="I have no account").check()
     page.get_by_label("E-mail address").fill("jane@example.com")

@@ -70,9 +70,10 @@ def test_what_does_not_fit_is_said_at_its_field_without_asking_the_service(
 
 REFUSED = [
     ({"username": "ADA"}, "Username", "This name is taken."),
+    ({"username": "Root"}, "Username", "This username cannot be chosen."),
     ({"email": "Ada@example.com"}, "E-mail address", "There is an account with this address."),
     ({"email": "bob@blocked.example"}, "E-mail address", "This address cannot be used here."),
-    ({"password": "password1"}, "Password", "This password is easy to guess"),
+    ({"password": "password1"}, "Password", "This password is too easy to guess"),
 ]
 
 

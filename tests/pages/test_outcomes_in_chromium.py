@@ -2,10 +2,17 @@
 
 from urllib.parse import urlencode
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.support.browser import Complaints, needs_chromium
-from tests.support.pages import Site, is_drawn, is_ready, is_signed_in, sign_in
+from tests.support.challenge import give_totp
+from tests.support.pages import (
+    Site,
+    is_drawn,
+    is_ready,
+    is_signed_in,
+    sign_in,
+)
 
 pytestmark = needs_chromium
 
@@ -58,6 +65,31 @@ def test_an_outcome_is_said_above_the_form_and_nothing_else_of_the_address(
     page.goto(f"/login?{urlencode(SAID[1][0])}")
     expect(page.get_by_role("status")).to_contain_text(SAID[1][1])
     sign_in(page, site.ada)
+    is_signed_in(page, site.ada)
+
+
+def test_who_was_led_here_can_sign_in_before_it_is_said_why(page: Page, site: Site) -> None:
+    page.route("**/signin/outcomes.js", lambda _: None)
+    page.goto("/login?reset=1")
+    is_ready(page)
+    sign_in(page, site.ada)
+    is_signed_in(page, site.ada)
+
+
+def test_what_arrives_late_disturbs_no_later_step(page: Page, site: Site) -> None:
+    app = give_totp(site.rt, site.ada).app
+    held: list[Route] = []
+    page.route("**/signin/outcomes.js", lambda route: held.append(route))
+    page.goto("/login?reset=1")
+    is_ready(page)
+    sign_in(page, site.ada)
+    code = page.get_by_label("Code from your authenticator app")
+    expect(code).to_be_focused()
+    with page.expect_request_finished(lambda request: request.url.endswith("/providers")):
+        held[0].continue_()
+    expect(page.get_by_role("alert").filter(has_text="went wrong")).to_have_count(0)
+    code.fill(app.code(1))
+    page.get_by_role("button", name="Continue").click()
     is_signed_in(page, site.ada)
 
 

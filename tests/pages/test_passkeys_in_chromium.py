@@ -1,19 +1,29 @@
 """Signing in with a passkey on the page /login: by its button, and from the field's suggestions."""
 
+import re
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import sqlalchemy as sa
+from fido2 import cbor
 from playwright.sync_api import Browser, Error, Page, Route, expect
 
 from app.passkeys import queries
+from app.passkeys.models import Passkey
 from tests.support.browser import CHROMIUM, FLAGS, Complaints, needs_chromium
+from tests.support.launcher import eventually
 from tests.support.pages import (
     Site,
+    answered,
+    demand_confirmation,
+    fill,
     is_drawn,
     is_ready,
     is_signed_in,
     make_passkey,
+    open_as,
     opened,
     sign_in,
     sign_in_by_api,
@@ -26,6 +36,18 @@ pytestmark = needs_chromium
 
 BUTTON = "Sign in with a passkey"
 START = "**/passkeys/login/start"
+FINISH = "**/passkeys/login/finish"
+# Notes what the browser is told, also by pages that are left at once.
+TELL_SIGNALS = """
+for (const name of ["signalAllAcceptedCredentials", "signalCurrentUserDetails"]) {
+  const tell = PublicKeyCredential[name];
+  PublicKeyCredential[name] = (options) => {
+    const told = JSON.parse(sessionStorage.getItem("signals") ?? "[]");
+    sessionStorage.setItem("signals", JSON.stringify([...told, [name, options]]));
+    return tell.call(PublicKeyCredential, options);
+  };
+}
+"""
 # Tells on the page what the browser was asked for.
 TELL_MEDIATION = """
 const get = CredentialsContainer.prototype.get;
@@ -145,17 +167,6 @@ def test_a_challenge_that_grows_old_is_renewed(page: Page, site: Site) -> None:
     is_signed_in(page, site.ada)
 
 
-def test_a_passkey_that_is_unknown_here_is_not_accepted(
-    page: Page, site: Site, device: VirtualAuthenticator, complaints: Complaints
-) -> None:
-    with site.rt.transaction() as session:
-        queries.remove_all(session, site.ada.id)
-    open_page(page)
-    press_button(page, device)
-    expect(page.get_by_role("alert")).to_have_text("This passkey was not accepted.")
-    complaints.take_refusal(401)
-
-
 def test_a_cancelled_request_says_nothing(page: Page, site: Site) -> None:
     page.goto("/login")
     device = VirtualAuthenticator(page)
@@ -177,14 +188,16 @@ def test_at_an_address_without_a_name_there_is_no_button_but_a_link(
         page.wait_for_url(f"{site.origin}/login?signed_out=1")
 
 
-def test_while_the_site_has_no_address_no_passkeys_are_offered(page: Page, site: Site) -> None:
+def test_while_the_site_has_no_address_nothing_is_asked_of_passkeys(page: Page, site: Site) -> None:
     site.configure(public_site_url=[])
     site.follows('data-origin=""')
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto("/login")
-    page.wait_for_load_state("networkidle")
-    assert not [url for url in asked if "passkeys" in url]
+    is_ready(page)
+    sign_in(page, site.ada)
+    is_signed_in(page, site.ada)
+    assert not [url for url in asked if "/auth/passkeys" in url]
 
 
 def test_a_browser_without_json_methods_is_helped(page: Page, site: Site) -> None:
@@ -229,3 +242,168 @@ def test_hosts_below_the_first_address_share_its_passkeys(
                 page.goto(f"{other}/login")
             assert refused.value.json()["code"] == "auth.request_origin_untrusted"
             complaints.take_refusal(403)
+
+
+# --- what the browser is told of passkeys ---------------------------------------------------------
+
+
+def not_listed(page: Page, site: Site) -> None:
+    site.configure(public_site_url=["http://localhost:5173"])
+    site.follows('data-origin="http://localhost:5173"')
+
+
+def counter_fell_back(page: Page, site: Site) -> None:
+    _change_passkeys(site, sign_count=1_000_000)
+
+
+def kind_changed(page: Page, site: Site) -> None:
+    _change_passkeys(site, backup_eligible=True)
+
+
+def another_key(page: Page, site: Site) -> None:
+    with site.rt.reading() as session:
+        [known] = session.scalars(sa.select(Passkey))
+    key = cbor.decode(known.public_key)
+    _change_passkeys(site, public_key=cbor.encode(key | {-2: key[-3], -3: key[-2]}))
+
+
+def disabled(page: Page, site: Site) -> None:
+    site.change(site.ada, status="disabled")
+
+
+def not_activated(page: Page, site: Site) -> None:
+    site.change(site.ada, activated_at=None)
+
+
+def switched_off(page: Page, site: Site) -> None:
+    page.route(FINISH, lambda route: (_switch_off(site), route.continue_()))
+
+
+def too_late(page: Page, site: Site) -> None:
+    page.route(FINISH, lambda route: (_forget_flows(site), route.continue_()))
+
+
+def of_nobody_by_a_foreign_answer(page: Page, site: Site) -> None:
+    """As a proxy, or another version of the service, may answer."""
+    answered(page, FINISH, 401, "auth.credentials_failed")
+
+
+def _change_passkeys(site: Site, **columns: Any) -> None:
+    with site.rt.transaction() as session:
+        session.execute(sa.update(Passkey).values(**columns))
+
+
+def _switch_off(site: Site) -> None:
+    site.configure(auth_passkey_login_enabled=False)
+    site.follows('id="passkey"', is_there=False)
+
+
+def _forget_flows(site: Site) -> None:
+    for key in site.rt.redis.client.scan_iter("gatehouse:passkey:*"):
+        site.rt.redis.client.delete(key)
+
+
+REFUSALS = [
+    not_listed,
+    counter_fell_back,
+    kind_changed,
+    another_key,
+    disabled,
+    not_activated,
+    switched_off,
+    too_late,
+    of_nobody_by_a_foreign_answer,
+]
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda one: one.__name__)
+def test_a_passkey_that_is_refused_may_work_later_and_is_kept(
+    page: Page, site: Site, device: VirtualAuthenticator, complaints: Complaints, refusal: Any
+) -> None:
+    complaints.forgive()
+    refusal(page, site)
+    open_page(page)
+    with page.expect_response(FINISH) as finished:
+        press_button(page, device)
+    assert finished.value.status in (401, 403)
+    expect(page.get_by_role("alert").filter(has_text=re.compile("."))).to_be_visible()
+    assert len(device.passkeys) == 1
+
+
+def test_a_passkey_that_nobody_has_is_hidden(
+    page: Page, site: Site, device: VirtualAuthenticator, complaints: Complaints
+) -> None:
+    with site.rt.transaction() as session:
+        queries.remove_all(session, site.ada.id)
+    open_page(page)
+    press_button(page, device)
+    expect(page.get_by_role("alert")).to_have_text("This passkey was not accepted.")
+    complaints.take_refusal(401)
+    assert device.passkeys == []
+
+
+def test_a_confirmation_hides_what_nobody_has_and_keeps_what_is_refused(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    complaints.forgive()
+    device = VirtualAuthenticator(page)
+    open_as(page, site.ada, "/settings/security")
+    make_passkey(page)
+    demand_confirmation(page, site)
+    confirm = page.get_by_role("dialog").get_by_role("button", name="Use a passkey")
+    counter_fell_back(page, site)
+    page.get_by_role("button", name="Add a passkey").click()
+    page.get_by_role("button", name="Continue", exact=True).click()
+    confirm.click()
+    alert = page.get_by_role("dialog").get_by_role("alert").filter(has_text="was not accepted")
+    expect(alert).to_be_visible()
+    assert len(device.passkeys) == 1
+
+    def remove(route: Route) -> None:
+        with site.rt.transaction() as session:
+            queries.remove_all(session, site.ada.id)
+        route.continue_()
+
+    page.route("**/confirmation/passkey/finish", remove)
+    with page.expect_response("**/confirmation/passkey/finish"):
+        confirm.click()
+    eventually(lambda: device.passkeys == [], "the browser to hide it")
+
+
+def test_the_browser_is_told_of_all_passkeys_and_names(
+    page: Page, site: Site, device: VirtualAuthenticator
+) -> None:
+    """After a sign-in, and after each change; the last one's removal, too."""
+    page.add_init_script(TELL_SIGNALS)
+    open_page(page)
+    sign_in(page, site.ada)
+    is_signed_in(page, site.ada)
+    [kept] = device.passkeys
+    known = {"userId": urlsafe(kept["userHandle"]), "rpId": "localhost"}
+    ids = [urlsafe(kept["credentialId"])]
+    names = {"name": "ada", "displayName": site.ada.email.partition("@")[0]}
+    told = [
+        ["signalAllAcceptedCredentials", known | {"allAcceptedCredentialIds": ids}],
+        ["signalCurrentUserDetails", known | names],
+    ]
+    signals = "() => JSON.parse(sessionStorage.getItem('signals') ?? '[]')"
+    assert page.evaluate(signals) == told
+    page.goto("/settings/security")
+    page.get_by_role("button", name="Rename").click()
+    fill(page, name="Laptop")
+    page.get_by_role("button", name="Save").click()
+    eventually(lambda: page.evaluate(signals) == told * 2, "the browser to be told")
+    site.change(site.ada, email="new@example.com")
+    page.goto("/settings/security?contact_verification=email-changed")
+    told[1][1] = known | {"name": "ada", "displayName": "new"}
+    eventually(lambda: page.evaluate(signals)[-2:] == told, "the browser to be told")
+    page.get_by_role("button", name="Delete: Laptop").click()
+    page.get_by_role("button", name="Delete passkey").click()
+    told[0][1] = known | {"allAcceptedCredentialIds": []}
+    eventually(lambda: page.evaluate(signals)[-2:] == told, "the browser to be told")
+    eventually(lambda: device.passkeys == [], "the browser to hide it")
+
+
+def urlsafe(base64: str) -> str:
+    """Return base64 as DevTools tells it in the alphabet of WebAuthn."""
+    return base64.replace("+", "-").replace("/", "_").rstrip("=")

@@ -120,3 +120,15 @@ def test_the_time_for_a_code_ends(page: Page, site: Site) -> None:
     page.clock.fast_forward(60_000)
     expect(page.get_by_role("alert")).to_have_text("Too much time has passed.")
     expect(page.get_by_role("button", name="Start over")).to_be_visible()
+
+
+def test_a_second_step_that_a_provider_led_to_survives_a_load(page: Page, site: Site) -> None:
+    page.goto("/login?mfa=required&flow=a-flow&expires_in=200&methods=totp,email_code")
+    for _ in range(2):
+        expect(page.get_by_role("radio")).to_have_count(2)
+        assert page.evaluate("location.search") == "?mfa=required"
+        page.reload()
+    page.get_by_role("button", name="Start over").click()
+    expect(page.get_by_label("Username or e-mail")).to_be_visible()
+    page.reload()
+    expect(page.get_by_label("Username or e-mail")).to_be_visible()

@@ -128,7 +128,10 @@ def test_the_files_of_a_worker_are_small():
 def test_a_form_sent_before_its_script_ran_leads_back_to_its_page(web):
     """So that a password never gets into an address."""
     answer = web.post("/login?return_path=/a%26b", data={"password": "a secret"})
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/login?return_path=/a%26b")
+    assert (answer.status_code, answer.headers["Location"]) == (
+        303,
+        "/login?return_path=/a%26b#unsent",
+    )
     assert web.put("/login").status_code == 405
     assert web.put("/login").headers["Allow"] == "GET, HEAD, POST"
 

@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from app.storage_policies.models import StoragePolicyGroup
 from tests.support.browser import Complaints, needs_chromium
 from tests.support.factories import PASSWORD, KnownUser
-from tests.support.pages import Site, fill, is_signed_in, opened, send, sign_in, sign_in_by_api
+from tests.support.pages import Site, fill, is_drawn, opened, send, sign_in, sign_in_by_api
 
 pytestmark = needs_chromium
 
@@ -41,7 +41,9 @@ def test_whoever_opens_an_empty_installation_is_led_through_the_set_up(
     link = page.get_by_role("link", name="Protect your account")
     expect(link).to_have_attribute("href", "/settings/security")
     page.get_by_role("link", name="Continue").click()
-    is_signed_in(page, ADA)
+    page.wait_for_url("**/admin/overview")
+    expect(page.locator("#me")).to_contain_text(ADA.username)
+    is_drawn(page)
     for path in ("/setup", "/login"):
         page.goto(path)
         page.wait_for_url("**/login")

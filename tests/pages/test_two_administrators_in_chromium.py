@@ -67,7 +67,9 @@ def says(control: Locator, words: str) -> None:
 # --- settings -------------------------------------------------------------------------------------
 
 
-def test_only_what_was_changed_is_saved(ada: Page, bea: Page, site: Site) -> None:
+def test_only_what_was_changed_is_saved_and_nothing_undone_unseen(
+    ada: Page, bea: Page, site: Site, complaints: Complaints
+) -> None:
     open_as(ada, site.ada, "/admin/settings/site")
     ada.locator("#branding_title").fill("Files of Ada")
     bea.goto("/admin/settings/site")
@@ -75,6 +77,12 @@ def test_only_what_was_changed_is_saved(ada: Page, bea: Page, site: Site) -> Non
     bea.locator("#branding_description").fill("For all of us")
     press(bea, "Save")
     is_saved(bea)
+    press(ada, "Save")
+    expect(ada.get_by_text(MEANWHILE)).to_be_visible()
+    complaints.take_refusal(409)
+    expect(ada.locator("#branding_title")).to_have_value("Files of Ada")
+    expect(ada.get_by_text("1 change is not saved")).to_be_visible()
+    assert call(bea, "get", "/admin/config/branding_title")["value"] == "Files of Bea"
     press(ada, "Save")
     is_saved(ada)
     description = ada.locator("#branding_description")

@@ -16,9 +16,11 @@ from tests.support.mailbox import text_of
 from tests.support.passkeys import (
     BAD_NAMES,
     Authenticator,
+    b64,
     list_passkeys,
     log_in,
     register,
+    start_registration,
 )
 
 pytestmark = pytest.mark.usefixtures("site")
@@ -75,6 +77,48 @@ def test_of_very_many_passkeys_those_used_last_are_listed_and_then_the_newest(
     assert shown == [passkey["id"], *made[:0:-1]]
     for each in made[0], made[-1]:
         signed_in.patch(f"/auth/passkeys/{each}", {"name": "listed or not"}).ok()
+
+
+# --- what browsers are told of them --------------------------------------------------------------
+
+
+def test_without_a_passkey_browsers_are_told_of_nobody(signed_in, user):
+    assert signed_in.get("/auth/passkeys/signal").ok() == {
+        "rp_id": "localhost",
+        "user_id": None,
+        "name": user.username,
+        "display_name": user.email.partition("@")[0],
+        "accepted": [],
+    }
+
+
+def test_browsers_are_told_what_they_were_told_at_the_registration(signed_in, other, device):
+    options = start_registration(signed_in)["public_key"]["publicKey"]
+    passkey = register(signed_in, device).ok()
+    register(other, Authenticator()).ok()
+    told = signed_in.get("/auth/passkeys/signal").ok()
+    assert told.pop("accepted") == [passkey["credential_id"]] == [b64(device.passkeys[0].id)]
+    user = options["user"]
+    assert told == {
+        "rp_id": options["rp"]["id"],
+        "user_id": user["id"],
+        "name": user["name"],
+        "display_name": user["displayName"],
+    }
+
+
+def test_browsers_are_told_of_more_passkeys_than_are_listed(rt, signed_in, user, passkey):
+    """They hide what is not named."""
+    add_passkeys(rt, user, MAX_LISTED)
+    accepted = signed_in.get("/auth/passkeys/signal").ok()["accepted"]
+    assert len(accepted) == MAX_LISTED + 1
+    assert passkey["credential_id"] in accepted
+
+
+def test_a_site_without_an_address_has_no_passkeys_to_tell_of(rt, signed_in, passkey):
+    configure(rt, public_site_url=[])
+    refused = signed_in.get("/auth/passkeys/signal")
+    refused.fails(400, "config.public_site_url_required")
 
 
 # --- rename ------------------------------------------------------------------------------------

@@ -74,6 +74,14 @@ def test_one_name_and_address_are_had_once(app, rt):
     insist_on_one(rt, run_concurrently(jobs), codes)
 
 
+def test_an_abandoned_account_gives_its_place_once(app, rt, clock):
+    make_user(rt, username="gadget", email="gadget@example.com", activated=False)
+    clock.advance(days=8)
+    jobs = [registration(app, "gadget", "gadget@example.com")] * MANY
+    codes = {"auth.username_exists", "auth.email_exists", "auth.identifier_exists"}
+    insist_on_one(rt, run_concurrently(jobs), codes)
+
+
 def test_different_accounts_do_not_hinder_each_other(app, rt):
     jobs = [registration(app, f"u{n}", f"u{n}@example.com") for n in range(MANY)]
     assert [answer.status for answer in run_concurrently(jobs)] == [201] * MANY

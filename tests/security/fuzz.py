@@ -53,6 +53,7 @@ MALFORMED = ("invalid JSON request body", "invalid query")
 # Below these, a word is an address of its own and might be an id or a key: `/admin/users/bulk`.
 SHARED_PATHS = (
     "/api/v1/admin/users/",
+    "/api/v1/auth/passkeys/",
     "/api/v1/admin/config/",
     "/api/v1/admin/external-auth/providers/",
 )
@@ -65,6 +66,7 @@ UNDESCRIBED = (
     "must be 0 or more than min_file_size",
     "must have each priority once",
     "must not name what is in values",
+    "is needed for this method",
 )
 # What would stop just such a caller, or slow it down.
 UNLIMITED: dict[str, Any] = {

@@ -117,7 +117,9 @@ def test_a_malformed_origin_is_a_bad_request(api, origin):
 
 @pytest.mark.usefixtures("listed")
 def test_a_preflight_is_answered_without_the_view(api):
-    headers = PREFLIGHT | {"Access-Control-Request-Headers": "content-type, X-CSRF-Token"}
+    headers = PREFLIGHT | {
+        "Access-Control-Request-Headers": "content-type, X-CSRF-Token, X-Session-User"
+    }
     answer = api.call("OPTIONS", "/auth/login", headers=headers, described=False)
     assert (answer.status, answer.body) == (204, b"")
     assert answer.headers["Access-Control-Allow-Origin"] == PAGE

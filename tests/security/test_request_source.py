@@ -4,6 +4,8 @@ import ipaddress
 
 import pytest
 
+from app.administration import teams
+from app.core.access import COMMAND_LINE
 from app.web import origin
 from tests.contract.routes import routes
 from tests.support.api import ORIGIN, SAFE_METHODS, ApiClient, BrowserClient
@@ -68,6 +70,10 @@ def call(client, route, **options):
     return client.call(route.method, route.path(), body, **options)
 
 
+def outcome_of(answer):
+    return answer.headers.get("Location") or answer.code
+
+
 def test_every_exception_is_an_unsafe_route(app):
     there = {route.name for route in unsafe(app)}
     assert {*UNCHECKED, *BODY_FIRST, REFRESH, LOGOUT} - there == set()
@@ -104,8 +110,8 @@ def test_a_page_of_this_site_is_answered_as_a_script_is(app, rt, user, signs_in)
             if signs_in:
                 client.login(make_user(rt) if route.name == LOCK else user).ok()
             answers.append(call(client, route))
-        assert len({(answer.status, answer.code) for answer in answers}) == 1, answers
-        assert answers[0].code not in REFUSALS, answers
+        assert len({(answer.status, outcome_of(answer)) for answer in answers}) == 1, answers
+        assert outcome_of(answers[0]) not in REFUSALS, answers
 
 
 FOREIGN = [
@@ -449,3 +455,37 @@ def test_in_strict_mode_logout_without_cookies_stays_open(api):
 def test_in_strict_mode_another_sites_request_stays_refused(api):
     for headers, code in FOREIGN:
         login(api, headers).fails(403, code)
+
+
+# What a GET of an export says of itself, and whether it is answered.
+SOURCES = [
+    ({}, True),
+    ({"Sec-Fetch-Site": "same-origin"}, True),
+    ({"Sec-Fetch-Site": "none"}, True),  # an address that was typed, or a bookmark
+    ({"Sec-Fetch-Site": " None "}, True),
+    ({"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"}, True),
+    ({"Sec-Fetch-Site": "cross-site"}, False),
+    ({"Sec-Fetch-Site": "same-site"}, False),
+    ({"Sec-Fetch-Site": "none", "Origin": ELSEWHERE}, False),
+    ({"Sec-Fetch-Site": "none", "Referer": f"{ELSEWHERE}/"}, False),
+]
+
+
+@pytest.mark.parametrize("is_strict", [False, True])
+def test_an_export_is_asked_for_by_a_page_of_this_site_or_by_a_person(app, rt, is_strict):
+    client = ApiClient(app)
+    client.login(make_user(rt, role="admin")).ok()
+    team = teams.create(rt, COMMAND_LINE, "Crew", make_user(rt).username)
+    configure(rt, auth_strict_request_source=is_strict)
+    exports = (
+        "/auth/export",
+        "/admin/audit-logs/export",
+        f"/admin/teams/{team.id}/audit-logs/export",
+    )
+    for path in exports:
+        for headers, is_answered in SOURCES:
+            answer = client.call("HEAD", f"/api/v1{path}", headers=headers)
+            expected = 200 if is_answered and (headers or not is_strict) else 403
+            assert answer.status == expected, (path, headers)
+    client.headers = {"Sec-Fetch-Site": "none"}
+    assert client.post("/auth/lock").status == 403

@@ -60,6 +60,13 @@ def test_the_schema_tells_programs_what_a_setting_takes(boss):
     assert told["auth_password_login_enabled"]["category"] == "user.registration_and_login"
     [auto, *_] = told["auth_register_activation_enabled"]["options"]
     assert auto["value"] == "auto"
+    for choice in ("auth_register_activation_enabled", "pages_theme"):
+        assert told[choice]["value_type"] == "string"
+        assert boss.get(f"{CONFIG}/{choice}").ok()["value_type"] == "string"
+    assert {told[name]["category"] for name in told if name.startswith("pages_")} == {"site"}
+    assert boss.get(f"{CONFIG}/pages_theme").ok()["category"] == "site"
+    kinds = {item["value_type"] for item in told.values() if item["options"]}
+    assert kinds == {"string", "string_enum_set"}
 
 
 def test_an_unknown_setting_is_not_found(boss):
@@ -94,6 +101,39 @@ def test_the_same_value_again_writes_nothing(boss, rt, clock):
         assert put(boss, key, value).ok()["updated_at"] == first["updated_at"]
         assert patch(boss, values={key: value}).ok() == {"changed": [], "also_changed": []}
         assert len(audit_rows(rt, "config_update")) == rows
+
+
+@pytest.mark.both_databases
+def test_a_change_meant_for_another_state_is_refused(boss, clock):
+    before = "2020-01-01T00:00:00Z"
+    assert patch(boss, values={"branding_title": "A"}, expected_updated_at=before).ok()["changed"]
+    seen = boss.get(f"{CONFIG}/branding_title").ok()["updated_at"]
+    clock.advance(seconds=1)
+    patch(boss, values={"branding_description": "B"}).ok()
+    named = {"branding_title": "C", "branding_description": "D"}
+    patch(boss, values=named, expected_updated_at=seen).fails(409, "conflict")
+    patch(boss, unset=["branding_description"], expected_updated_at=seen).fails(409, "conflict")
+    assert value_of(boss, "branding_title") == "A"
+    patch(boss, values={"branding_title": "C"}, expected_updated_at=seen).ok()
+    clock.advance(seconds=1)
+    patch(boss, unset=["branding_title"]).ok()
+    shown = boss.get(f"{CONFIG}/branding_title").ok()
+    assert (shown["is_set"], shown["value"]) == (False, shown["default"])
+    late = {"values": {"branding_title": "E"}, "expected_updated_at": seen}
+    patch(boss, **late).fails(409, "conflict")
+    boss.patch(f"{CONFIG}?force=true", late).fails(409, "conflict")
+    patch(boss, **{**late, "expected_updated_at": shown["updated_at"]}).ok()
+    patch(boss, values={}, expected_updated_at="yesterday").fails(400, "bad_request")
+
+
+def test_what_a_clock_ahead_has_written_is_no_later_change(boss, admin, clock):
+    clock.advance(days=2)
+    boss.refresh().ok()
+    patch(boss, values={"branding_title": "A"}).ok()
+    clock.advance(days=-2)
+    boss.login(admin).ok()
+    now = "2026-03-02T09:30:00Z"
+    patch(boss, values={"branding_title": "B"}, expected_updated_at=now).ok()
 
 
 def test_a_secret_is_neither_shown_nor_recorded_nor_lost(boss, rt):

@@ -135,7 +135,7 @@ def test_secret_is_read_from_standard_input_and_never_shown(line, rt):
 
 
 def test_template_is_read_from_standard_input(line):
-    html = "<p>one</p>\n<p>two</p>\n"
+    html = "<p>one</p>\n<p>{{invitation_url}}</p>\n"
     key = "mail_template_user_invitation_html"
     assert line.json("config", "set", key, "-", stdin=html)["value"] == html
 

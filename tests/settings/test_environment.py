@@ -2,10 +2,12 @@
 
 import base64
 import re
+import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from sqlalchemy.engine import make_url
 
 from app.core.config import Config, ConfigError
 from app.factory import create_app
@@ -113,6 +115,17 @@ def test_a_relative_database_file_is_found_from_everywhere(path, tmp_path, monke
     file = Path(url.removeprefix("sqlite:///"))
     assert file == (tmp_path / path)
     assert file.is_absolute()
+
+
+@pytest.mark.parametrize(
+    "name", ["a%20b", "a b", "a?b=c", "a#b", "100%", "a+b", "ä:@", "a;b&c", "%2e%2e", "'\""]
+)
+def test_the_folder_of_an_instance_is_taken_as_it_is_written(tmp_path, name):
+    file = tmp_path / name / "gatehouse.db"
+    assert make_url(config(INSTANCE=str(file.parent)).database_url).database == str(file)
+    file.parent.mkdir()
+    sqlite3.connect(make_url(config(INSTANCE=str(file.parent)).database_url).database).close()
+    assert file.exists()
 
 
 def test_an_absolute_database_file_is_kept(tmp_path):

@@ -8,6 +8,7 @@ from app.administration import teams
 from app.core.access import COMMAND_LINE
 from app.storage_policies import groups, service
 from app.storage_policies.models import StoragePolicyGroup
+from app.storage_policies.schemas import is_local
 from tests.support.factories import (
     audit_rows,
     bearer_of,
@@ -66,16 +67,40 @@ def test_a_policy_is_made_and_shown(boss, admin, rt):
     assert (row.user_id, row.entity_id, row.ip_address) == (admin.id, made["id"], "127.0.0.1")
 
 
+OTHERS = ["s3", "asterdrive.storage.s3", "Local", " local", "", None, 0, 1, True, ["local"], {}]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_only_the_local_kind_of_storage_is_local(name):
+    for kind in ("connector_id", "driver_type"):
+        assert not is_local({kind: name})
+        assert not is_local({"connector_id": "local", kind: name})
+        assert not is_local(None, None, {kind: name})
+
+
+def test_the_local_kind_of_storage_has_two_names():
+    for name in ("local", "asterdrive.storage.local"):
+        assert is_local({"connector_id": name, "values": {}})
+        assert is_local({"driver_type": name}, {"connector_id": name})
+        assert is_local(None, {"connector_id": name}, {})
+    assert is_local(None, None, {})
+    assert not is_local({})
+
+
 def test_policies_for_other_storage_are_not_made_here(boss):
-    for connection in (
-        {},
-        {"connector_id": "s3"},
-        {"driver_type": "s3"},
-        {"connector_id": ["local"]},
+    for wrong in (
+        {"connection": {}},
+        *({"connector_id": name} for name in OTHERS),
+        *({"connection": {"connector_id": name}} for name in OTHERS),
+        *({"connector_config": {"connector_id": name}} for name in OTHERS),
     ):
-        answer = boss.post(POLICIES, {"name": "Bucket", "connection": connection})
-        assert (answer.status, answer.code) == (400, "storage.unsupported_driver"), connection
-    boss.post(POLICIES, {"name": "Here", "connection": {"connector_id": "local"}}).ok(201)
+        answer = boss.post(POLICIES, {"name": "Bucket", **wrong})
+        assert (answer.status, answer.code) == (400, "storage.unsupported_driver"), wrong
+    assert boss.get(POLICIES).ok()["total"] == 1
+    for name in ("local", "asterdrive.storage.local"):
+        for right in ({"connector_id": name}, {"connection": {"connector_id": name}}):
+            made = boss.post(POLICIES, {"name": "Here", **right}).ok(201)
+            assert made["connector_id"] == "local"
 
 
 def test_a_policy_with_nonsense_is_refused(boss):
@@ -166,7 +191,8 @@ def test_a_change_is_all_or_nothing_and_one_entry(boss, admin, rt, path, second)
 @pytest.mark.both_databases
 def test_there_is_one_default_and_it_is_enabled(boss, path):
     boss.patch(DEFAULT, {"is_default": False}).fails(400, "bad_request")
-    boss.patch(DEFAULT, {"is_enabled": False}).fails(400, "bad_request")
+    boss.patch(DEFAULT, {"is_enabled": False}).fails(409, "conflict")
+    boss.delete(DEFAULT).fails(409, "conflict")
     boss.patch(path, {"is_enabled": False}).ok()
     boss.patch(path, {"is_default": True}).fails(400, "bad_request")
     assert boss.patch(path, {"is_default": True, "is_enabled": True}).ok()["is_default"] is True

@@ -82,10 +82,10 @@ def test_ambiguous_names_are_refused(line):
     create = ("storage", "create-group", "Group", "--policy", "Same")
     told = line.refuses("conflict", *create)
     ids = [policy["id"] for policy in line.json("storage", "policies") if policy["name"] == "Same"]
-    assert told == f"Several storage policies are called Same; give the id, {ids[0]} or {ids[1]}."
+    assert told == f"Same means several storage policies; say which: id:{ids[0]} or id:{ids[1]}."
     first, second = make_group(line, "Twin")["id"], make_group(line, "Twin")["id"]
     told = line.refuses("conflict", "storage", "set-default", "Twin")
-    assert told == f"Several policy groups are called Twin; give the id, {first} or {second}."
+    assert told == f"Twin means several policy groups; say which: id:{first} or id:{second}."
 
 
 def test_there_is_one_default(line, rt, default):
@@ -106,16 +106,23 @@ def test_nobody_is_assigned_to_a_disabled_group(line, user):
     line.refuses("bad_request", "users", "assign-group", user.username, made["name"])
 
 
-def test_without_its_default_group_the_installation_needs_storage(line, api, user, default):
+def test_the_default_group_stays_in_use(line, api, user, default):
     other = make_group(line)
     line.json("storage", "migrate-assignments", default["name"], other["name"])
+    for command in (("delete-group", "--yes"), ("disable-group",)):
+        line.refuses("conflict", "storage", *command, default["name"])
     assert setup_state(api) == "ready"
-    told = line("storage", "delete-group", "--yes", default["name"]).text
-    assert "there is no default group now" in told
-    assert "`flask storage set-default GROUP`" in told
-    assert setup_state(api) == "needs_storage"
     line.json("storage", "set-default", other["name"])
+    line.json("storage", "delete-group", "--yes", default["name"])
     assert setup_state(api) == "ready"
+
+
+def test_the_command_that_moves_assignments_is_named_to_commands_alone(line, boss, user, default):
+    line.json("storage", "set-default", make_group(line)["name"])
+    told = line.refuses("bad_request", "storage", "delete-group", "--yes", default["name"])
+    assert told.endswith("`flask storage migrate-assignments` does that.")
+    answer = boss.delete(f"/admin/policy-groups/{default['id']}").fails(400, "bad_request")
+    assert answer.json["msg"].endswith("Move them to another one first.")
 
 
 def test_an_unknown_group_is_not_found(line):

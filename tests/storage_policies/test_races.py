@@ -203,9 +203,12 @@ def test_nobody_new_lands_in_a_group_that_is_just_disabled(rt, user, while_made,
 def test_nobody_new_lands_in_a_group_that_is_just_deleted(rt, user, while_made, make):
     old, other = make_groups(rt, 2)
     move_everybody(rt, other)
-    assert isinstance(
-        while_made(make(rt, user), lambda: groups.delete(rt, COMMAND_LINE, str(old))), GroupAssigned
-    )
+
+    def delete():
+        groups.update(rt, COMMAND_LINE, str(other), is_default=True)
+        return groups.delete(rt, COMMAND_LINE, str(old))
+
+    assert isinstance(while_made(make(rt, user), delete), GroupAssigned)
 
 
 def move_everybody(rt, group_id):

@@ -27,6 +27,10 @@ class FakeClock(Clock):
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
 
+    def turn(self, **span: float) -> None:
+        """Turn its hands by `timedelta(**span)`, perhaps back, while no time passes."""
+        self._now += timedelta(**span)
+
     def advance(self, **span: float) -> datetime:
         """Advance by `timedelta(**span)`; return the new time."""
         passed = timedelta(**span)

@@ -70,6 +70,7 @@ def make_user(
             role=Role(role),
             activated_at=now if activated else None,
             email_verified_at=now if verified else None,
+            proven_at=now if verified else None,
             policy_group_id=storage_queries.find_default_group_id(session),
         )
         account = users.create(session, new, now)

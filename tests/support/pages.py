@@ -206,6 +206,12 @@ def is_drawn(page: Page) -> None:
     expect(page.locator("[aria-busy=true], .skeleton")).to_have_count(0)
 
 
+def is_complete(page: Page) -> None:
+    """Expect that all parts of a page have arrived, and that it listens to what is done there."""
+    expect(page.locator("#incomplete")).to_have_attribute("hidden", "")
+    expect(page.locator("html[data-incomplete]")).to_have_count(0)
+
+
 def is_ready(page: Page) -> None:
     """Expect that a page with a password field listens to what is done there."""
     expect(page.locator("[data-reveals]:visible").first).to_be_visible()

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import psutil
 import psycopg2
@@ -89,8 +89,8 @@ class PrivateValkey:
     """A Valkey that tests may kill and suspend, by default not persistent; a context manager."""
 
     def __init__(self, folder: Path, *, persist: bool = False) -> None:
-        self._folder, self._socket, self._persist = folder, folder / "v.sock", persist
-        self.url = f"unix://{self._socket}"
+        self._folder, self.socket, self._persist = folder, folder / "v.sock", persist
+        self.url = f"unix://{self.socket}"
 
     def __enter__(self) -> "PrivateValkey":
         self.start()
@@ -102,8 +102,8 @@ class PrivateValkey:
 
     def start(self) -> None:
         """Start it, for the first time or again."""
-        self._process = valkey.start(self._folder, self._socket, persist=self._persist)
-        valkey.wait_until_ready(self._process, self._socket)
+        self._process = valkey.start(self._folder, self.socket, persist=self._persist)
+        valkey.wait_until_ready(self._process, self.socket)
 
     def stop(self) -> None:
         """Let it save its data and exit; kill it if it does not."""
@@ -152,14 +152,20 @@ class Cluster:
         """Create a database, replacing an older one of this name; return its URL."""
         self.drop(database)
         copy = f' TEMPLATE "{template}"' if template else ""
-        self._execute(f'CREATE DATABASE "{database}"{copy}')
+        self.execute(f'CREATE DATABASE "{database}"{copy}')
         return self.url(database)
 
     def drop(self, database: str) -> None:
         """Drop a database with everything that is connected to it."""
-        self._execute(f'DROP DATABASE IF EXISTS "{database}" WITH (FORCE)')
+        self.execute(f'DROP DATABASE IF EXISTS "{database}" WITH (FORCE)')
 
-    def _execute(self, statement: str) -> None:
+    def ask(self, statement: str) -> Any:
+        """Run a query and return its only value."""
+        with self._engine.connect() as connection:
+            return connection.exec_driver_sql(statement).scalar()
+
+    def execute(self, statement: str) -> None:
+        """Run a statement that returns nothing."""
         with self._engine.connect() as connection:
             connection.exec_driver_sql(statement)
 
@@ -182,16 +188,22 @@ class PrivatePostgres:
         self._settings = ("listen_addresses=", "max_connections=200", *settings)
         self._user = _unprivileged(folder)
         self._data = str(folder / "data")
+        self.socket = folder / ".s.PGSQL.5432"
         self.cluster = Cluster(f"postgresql+psycopg2://postgres@/postgres?host={folder}")
 
-    def __enter__(self) -> "PrivatePostgres":
-        command = [str(postgres_binaries() / "initdb"), "-D", self._data, "-U", "postgres"]
-        command += ["-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"]
+    def __enter__(self) -> Self:
+        command = [str(postgres_binaries() / self._maker[0]), "-D", self._data, *self._maker[1:]]
         subprocess.run(
             command, check=True, stdout=subprocess.DEVNULL, cwd=self._folder, **self._user
         )
         self.start()
         return self
+
+    @property
+    def _maker(self) -> Sequence[str]:
+        """The command that makes the data folder, which is appended to it."""
+        options = ("-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+        return ("initdb", "-U", "postgres", *options)
 
     def __exit__(self, *_: object) -> None:
         self.resume()
@@ -259,6 +271,23 @@ class PrivatePostgres:
             for child in postmaster.children():
                 with suppress(psutil.NoSuchProcess):
                     child.send_signal(number)
+
+
+class StandbyPostgres(PrivatePostgres):
+    """A hot standby of another PostgreSQL, which it follows until it is promoted."""
+
+    def __init__(self, folder: Path, primary: PrivatePostgres) -> None:
+        super().__init__(folder)
+        self._primary = primary
+
+    @property
+    def _maker(self) -> Sequence[str]:
+        source = f"host={self._primary.socket.parent} user=postgres"
+        return ("pg_basebackup", "-d", source, "-R", "-c", "fast", "--no-sync")
+
+    def promote(self) -> None:
+        """Make it a primary, which takes writes."""
+        self.cluster.ask("SELECT pg_promote()")
 
 
 def _postgres_answers(folder: Path) -> bool:

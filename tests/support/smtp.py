@@ -48,7 +48,8 @@ class RecordingSmtpServer(BackgroundServer):
     require authentication, in one of these `ways`. `refusals` are answers to RCPT by address, of
     which an empty one hangs up; `data_refusals` those to DATA; `data_answers` the next ones to a
     mail's content. `on_mail` is called with every mail before it is answered. It hangs up after
-    `mails_per_connection`. `named` has what RCPT named, as it was written.
+    `mails_per_connection`. `named` has what RCPT named, and `greeted_by` what EHLO did, as it was
+    written.
     """
 
     tls: ssl.SSLContext | None = None
@@ -62,6 +63,7 @@ class RecordingSmtpServer(BackgroundServer):
     mails_per_connection: int | None = None
     received: list[ReceivedMail] = field(default_factory=list)
     named: list[str] = field(default_factory=list)
+    greeted_by: list[str] = field(default_factory=list)
     connections: int = 0
     logins: list[tuple[str, str]] = field(default_factory=list)
     port: int = 0
@@ -157,6 +159,10 @@ class _Protocol(SMTP):
         self.number = sink.connections
         # Passed as an argument it would warn that authentication without TLS is insecure.
         self._auth_required = sink.passwords is not None
+
+    async def smtp_EHLO(self, hostname: str) -> None:  # noqa: N802
+        self._sink.greeted_by.append(hostname)
+        await super().smtp_EHLO(hostname)
 
     async def smtp_RCPT(self, arg: str) -> None:  # noqa: N802
         self._sink.named.append(arg)

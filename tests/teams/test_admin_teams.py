@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from app.administration import teams
+from app.administration import accounts, teams
 from app.core.access import COMMAND_LINE
-from app.teams.models import TeamMember, TeamRole
+from app.teams.models import Team, TeamMember, TeamRole
 from tests.support.factories import audit_rows, bearer_of, change_user, configure, count, make_user
 from tests.support.races import run_concurrently
 
@@ -30,7 +30,7 @@ def path(team):
     return f"{TEAMS}/{team.id}"
 
 
-def test_a_team_is_made_for_its_owner(boss, admin, rt, owner):
+def test_a_team_is_made_for_its_owner_by_whoever_asks(boss, admin, rt, owner):
     configure(rt, default_storage_quota=1024)
     made = boss.post(TEAMS, {"name": " Crew ", "admin_user_id": owner.id}).ok(201)
     assert made == {
@@ -47,7 +47,7 @@ def test_a_team_is_made_for_its_owner(boss, admin, rt, owner):
         "updated_at": "2026-03-02T09:30:00Z",
         "archived_at": None,
     }
-    assert made["created_by"]["username"] == owner.username
+    assert made["created_by"]["username"] == admin.username
     assert boss.get(f"{TEAMS}/{made['id']}").ok() == made
     [row] = audit_rows(rt, "admin_create_team")
     assert (row.user_id, row.entity_id, row.ip_address) == (admin.id, made["id"], "127.0.0.1")
@@ -175,6 +175,20 @@ def test_members_come_and_go(boss, rt, path, owner, team):
     ]
 
 
+@pytest.mark.both_databases
+def test_a_change_of_a_member_meant_for_another_state_is_refused(boss, rt, path, clock):
+    other = make_user(rt)
+    here = f"{path}/members/{other.id}"
+    seen = boss.post(f"{path}/members", {"user_id": other.id}).ok(201)["updated_at"]
+    clock.advance(seconds=1)
+    changed = boss.patch(here, {"role": "admin", "expected_updated_at": seen}).ok()
+    for role in ("member", "admin"):
+        late = {"role": role, "expected_updated_at": seen}
+        boss.patch(here, late).fails(409, "conflict")
+    boss.patch(here, {"role": "member", "expected_updated_at": "now"}).fails(400, "bad_request")
+    boss.patch(here, {"role": "owner", "expected_updated_at": changed["updated_at"]}).ok()
+
+
 def test_the_last_owner_stays_one(boss, rt, path, owner):
     """Whoever owns another team."""
     teams.create(rt, COMMAND_LINE, "Others", make_user(rt).username)
@@ -275,7 +289,7 @@ def test_a_team_has_its_own_audit_log(boss, admin, rt, path, owner):
     assert told == ["team_member_add", "team_member_update", "team_member_remove"]
     assert boss.get(f"{path}/audit-logs?action=admin_create_team").ok()["total"] == 1
     answer = boss.get(f"{path}/audit-logs/export?sort_order=asc")
-    rows = list(csv.DictReader(io.StringIO(answer.body.decode(), newline="")))
+    rows = list(csv.DictReader(io.StringIO(answer.body.decode("utf-8-sig"), newline="")))
     assert [row["member_username"] for row in rows] == [
         "",
         *[other.username] * 2,
@@ -304,3 +318,59 @@ def test_an_id_is_never_a_name(boss, rt, owner):
     teams.create(rt, COMMAND_LINE, "4711", owner.username)
     boss.get(f"{TEAMS}/4711").fails(404, "not_found")
     boss.delete(f"{TEAMS}/4711").fails(404, "not_found")
+
+
+@pytest.mark.both_databases
+def test_who_made_a_team_may_leave_it_and_delete_the_account(boss, browser, admin, rt, user):
+    other = make_user(rt)
+    change_user(rt, user, role="admin")
+    browser.login(user).ok()
+    made = browser.post(TEAMS, {"name": "Crew", "admin_user_id": user.id}).ok(201)
+    path = f"{TEAMS}/{made['id']}"
+    boss.post(f"{path}/members", {"user_id": other.id, "role": "owner"}).ok(201)
+    boss.delete(f"{path}/members/{user.id}").ok()
+    change_user(rt, user, role="user")
+    browser.delete("/auth/account", {"confirm": user.username}).ok()
+    assert boss.get(path).ok()["created_by"] is None
+    assert boss.get(TEAMS).ok()["items"][0]["created_by"] is None
+    browser.login(other).ok()
+    assert [(team["id"], team["created_by"]) for team in browser.get("/teams").ok()] == [
+        (made["id"], None)
+    ]
+
+
+@pytest.mark.both_databases
+def test_the_last_owner_of_a_team_in_use_stays_whoever_made_it(browser, rt, user, line):
+    line.json("teams", "create", "Crew", "--owner", user.username)
+    browser.login(user).ok()
+    browser.delete("/auth/account", {"confirm": user.username}).fails(409, "conflict")
+    line.json("teams", "archive", "--yes", "Crew")
+    browser.delete("/auth/account", {"confirm": user.username}).ok()
+
+
+@pytest.mark.both_databases
+def test_administrators_make_teams_for_each_other_at_once(app, rt):
+    pair = [make_user(rt, role="admin") for _ in range(2)]
+    clients = [bearer_of(rt, app, one) for one in pair]
+    bodies = [{"name": "Crew", "admin_user_id": one.id} for one in reversed(pair)]
+    answers = run_concurrently(
+        [
+            lambda client=client, body=body: client.post(TEAMS, body)
+            for client, body in zip(clients * 4, bodies * 4, strict=True)
+        ]
+    )
+    assert [answer.status for answer in answers] == [201] * 8
+
+
+@pytest.mark.both_databases
+def test_accounts_that_own_each_others_teams_are_deleted_at_once(rt, admin):
+    pair = [make_user(rt) for _ in range(2)]
+    for maker, owner in (pair, reversed(pair)):
+        made = teams.create(rt, COMMAND_LINE, "Crew", owner.username)
+        teams.add_member(rt, COMMAND_LINE, made.id, admin.id, TeamRole.OWNER)
+        with rt.transaction() as session:
+            session.get(Team, made.id).created_by = maker.id
+    run_concurrently(
+        [lambda one=one: accounts.delete(rt, COMMAND_LINE, one.username) for one in pair]
+    )
+    assert count(rt, Team, Team.created_by.is_(None)) == 2

@@ -3,9 +3,10 @@
 import pytest
 
 from app.administration import teams
-from app.core.access import COMMAND_LINE
+from app.core.access import COMMAND_LINE, Operator, Principal
 from app.teams.models import TeamRole
 from app.teams.schemas import OwnTeamsSchema
+from app.users import queries as users_queries
 from app.users.models import AvatarSource, UserProfile
 from tests.support.factories import make_user
 
@@ -21,7 +22,10 @@ def names(client, query=""):
 
 def test_a_member_sees_the_team(rt, signed_in, user, team):
     owner = make_user(rt, username="olga")
-    theirs = teams.create(rt, COMMAND_LINE, "Others", owner.username)
+    with rt.reading() as session:
+        account = users_queries.find_account(session, owner.id)
+    by = Operator(Principal(account, "", 0, False, rt.clock.now()))
+    theirs = teams.create(rt, by, "Others", owner.username)
     teams.add_member(rt, COMMAND_LINE, str(theirs.id), user.username, TeamRole.ADMIN)
     with rt.transaction() as session:
         now = rt.clock.now()

@@ -57,6 +57,7 @@ def test_ids_that_only_the_audit_log_knows_are_not_given_out(rt):
     upgrade(str(MIGRATIONS), "0009")
     sequences = dict(rows(rt, "SELECT name, seq FROM sqlite_sequence"))
     assert (sequences["teams"], sequences["passkeys"]) == (50, 60)
+    upgrade(str(MIGRATIONS), "head")
     assert make_user(rt).id == 41
 
 

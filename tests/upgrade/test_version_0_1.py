@@ -132,6 +132,15 @@ def test_its_sessions_go_on(api):
     assert api.me().ok()["id"] == me["id"]
 
 
+def test_its_accounts_count_as_proven_if_they_could_be_used(app):
+    with app.extensions["gatehouse"].reading() as session:
+        rows = session.execute(sa.text("SELECT activated_at, proven_at FROM users")).all()
+    assert sorted((active is not None, proven is not None) for active, proven in rows) == [
+        (False, False),
+        (True, True),
+    ]
+
+
 def test_a_password_and_a_totp_code_sign_in(api, clock):
     clock.advance(seconds=30)
     verify(api, sign_in(api), TotpApp(KNOWN["totp_secret"], clock).code()).ok()

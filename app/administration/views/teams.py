@@ -148,11 +148,11 @@ def add_member(
 @bp.patch("/<row:id>/members/<row:user_id>")
 @admin_required()
 @json_body(SetMemberRoleSchema)
-@answers(TeamMemberItem(), errors=errors.CHANGE_MEMBER, name="adminSetTeamMemberRole")
-def set_role(by: Operator, id: int, user_id: int, role: TeamRole) -> Membership:
+@answers(TeamMemberItem(), errors=errors.SET_MEMBER_ROLE, name="adminSetTeamMemberRole")
+def set_role(by: Operator, id: int, user_id: int, role: TeamRole, **state: Any) -> Membership:
     """Change the role of a member."""
     with _addressed():
-        teams.set_role(runtime(), by, id, user_id, role)
+        teams.set_role(runtime(), by, id, user_id, role, **state)
     return _member(id, user_id)
 
 
@@ -190,6 +190,8 @@ def _filter(id: int, chosen: dict[str, Any]) -> Filter:
 
 
 def _shown(team: Team) -> ManagedTeam:
+    if team.created_by is None:
+        return ManagedTeam(team, None)
     with runtime().reading() as session:
         return ManagedTeam(team, users_queries.find_account(session, team.created_by))
 

@@ -168,10 +168,17 @@ def _engine_options(config: Config) -> dict[str, Any]:
 
 @contextmanager
 def _waiting() -> Iterator[None]:
-    """Add to the time that the request has waited for the database."""
+    """Add to the time that the request has waited for the database.
+
+    Raises: DatabaseReadOnly, if the server of a new connection takes no writes.
+    """
     began = perf_counter()
     try:
         yield
+    except DBAPIError as error:
+        if isinstance(error.orig, postgres.TakesNoWrites):
+            raise DatabaseReadOnly from error
+        raise
     finally:
         add_database_wait(perf_counter() - began)
 
@@ -191,12 +198,17 @@ class NoConnectionFree(Exception):
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the driver's error, its code and its first line; later lines may repeat values."""
+    """Return, for the log, the driver's error, its code and its first line.
+
+    Later lines may repeat values.
+    """
     while (cause := _cause(error)) is not None:
         error = cause
     if isinstance(error, PoolTimeout):
         # SQLAlchemy's text speaks of its pool's options, which nobody here has set.
         error = NoConnectionFree(f"no connection was free for {POOL_TIMEOUT_SECONDS:g} s")
+    if isinstance(error, AppError):
+        return f"{type(error).__name__}: {error.message_with_remedy}"
     code = getattr(error, "pgcode", None) or getattr(error, "sqlite_errorname", None)
     what = f"{type(error).__name__} {code}" if code else type(error).__name__
     line = str(error).strip().partition("\n")[0]

@@ -2,12 +2,12 @@
 
 from typing import Any, TypeVar
 
-from sqlalchemy import select
+from sqlalchemy import false, or_, select
 from sqlalchemy.orm import Session
 
 from app.core.db import Base
 from app.core.errors import Conflict, NotFound
-from app.core.texts import shortened, typed_id
+from app.core.texts import shortened, typed_reference
 
 Named = TypeVar("Named", bound=Base)
 
@@ -24,21 +24,24 @@ def get_named(
     one: str,
     many: str,
 ) -> Named:
-    """Return the row with this id or name; digits are taken for an id first, an `int` only for one.
+    """Return the row with this id or name; `id:` and `name:` before it say which of them it is.
 
-    `one` and `many` are what messages call such rows. Raises: `missing`, NameAmbiguous.
+    An `int` is only ever an id. `one` and `many` are what messages call such rows.
+    Raises: `missing`; NameAmbiguous for what means several rows.
     """
-    row_id = typed if isinstance(typed, int) else typed_id(typed)
-    if row_id is not None and (found := session.get(table, row_id)):
-        return found
     if isinstance(typed, int):
+        if found := session.get(table, typed):
+            return found
         raise missing
+    row_id, name = typed_reference(typed)
     columns: Any = table
-    named = select(table).where(columns.name == typed.strip()).order_by(columns.id)
-    rows: Any = session.scalars(named).all()
+    meant = [columns.id == row_id] if row_id is not None else []
+    meant += [columns.name == name.strip()] if name is not None else []
+    statement = select(table).where(or_(false(), *meant)).order_by(columns.id)
+    rows: Any = session.scalars(statement).all()
     if not rows:
         raise missing(f"There is no {one} {shortened(typed)}.")
     if len(rows) > 1:
-        ids = " or ".join(str(row.id) for row in rows)
-        raise NameAmbiguous(f"Several {many} are called {shortened(typed)}; give the id, {ids}.")
+        ids = " or ".join(f"id:{row.id}" for row in rows)
+        raise NameAmbiguous(f"{shortened(typed)} means several {many}; say which: {ids}.")
     return rows[0]  # type: ignore[no-any-return]

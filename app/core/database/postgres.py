@@ -7,7 +7,7 @@ import gevent
 import psycopg2
 from gevent.socket import wait_read, wait_write
 from psycopg2 import extensions
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine, ExceptionContext, event
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from app.core.store_urls import libpq_parameters
@@ -23,6 +23,9 @@ DEFAULTS: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 25_000,  # ms
 }
+# SQLSTATEs by which a server tells that it is a standby, or takes no writes: 25006 for a write, and
+# 40001 for a read whose rows the primary removed, which has no other reason at our isolation level.
+REFUSED_BY_STANDBY = frozenset({"25006", "40001"})
 # A hanging server costs a request at most the sum of these: a check of the connection, the question
 # whether the server is there at all, and a try to connect anew.
 SILENCE_SECONDS = 2.0
@@ -32,17 +35,28 @@ CONNECT_SECONDS = 4.0
 READING = {"isolation_level": "AUTOCOMMIT"}
 
 
+class TakesNoWrites(psycopg2.OperationalError):
+    """The server is a standby, or its sessions are read-only, so no connection to it is kept."""
+
+
 class NoAnswer(psycopg2.OperationalError):
     """The server, or the DNS, gave no answer in time."""
 
 
 def connect_args(url: str) -> dict[str, Any]:
-    """Return the driver's connection parameters; the URL has the last word."""
-    return DEFAULTS | libpq_parameters(url)
+    """Return the driver's connection parameters; the URL has the last word.
+
+    By default a standby is refused, to which the server's address may lead during a failover. What
+    fits several hosts, their author knows.
+    """
+    given = libpq_parameters(url)
+    hosts = given.get("hostaddr") or given.get("host") or ""
+    writable = {} if "," in hosts else {"target_session_attrs": "read-write"}
+    return DEFAULTS | writable | given
 
 
 def install(engine: Engine) -> None:
-    """Resolve the server's name ourselves, and take lost connections out of the pool quietly."""
+    """Resolve the server's name ourselves, and keep no connections that are of no use."""
 
     # libpq would wait for the DNS in C.
     @event.listens_for(engine, "do_connect")
@@ -57,6 +71,17 @@ def install(engine: Engine) -> None:
             return dialect.connect(*args, **parameters)
         except UnicodeDecodeError as error:  # a server refuses in its own language and encoding
             raise psycopg2.OperationalError("the refusal is not in UTF-8") from error
+        except psycopg2.OperationalError as error:
+            if "session is read-only" in str(error):  # as libpq says it
+                raise TakesNoWrites(str(error)) from error
+            raise
+
+    # Connections may outlive the move of an address, and behind a pooler lead to another server.
+    # They would be kept for good, as they answer well to what checks them.
+    @event.listens_for(engine, "handle_error")
+    def judge(context: ExceptionContext) -> None:
+        if getattr(context.original_exception, "pgcode", None) in REFUSED_BY_STANDBY:
+            context.is_disconnect = True  # so this connection and all older ones are thrown away
 
     # After reads, which commit by themselves, the pool resets this when a connection is given
     # back; if the server went away just then, its error would end the request that had its answer.

@@ -34,7 +34,8 @@ class TablesOutdated(DatabaseUnavailable):
     def __init__(self, found: Revisions) -> None:
         current, newest = (", ".join(sorted(names)) for names in (found.current, found.newest))
         at = f"is at {current}" if current else "has no tables"
-        super().__init__(f"The database {at}, this version needs {newest}. Run `flask prepare`.")
+        message = f"The database {at}, this version needs {newest}."
+        super().__init__(message, remedy="Run `flask prepare`.")
 
 
 class SchemaCheck:

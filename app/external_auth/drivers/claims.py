@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from app.core.email_address import is_misread
 from app.core.texts import has_controls, is_control
 from app.external_auth.errors import ProviderRejected
 
@@ -42,6 +43,7 @@ def namespace(value: str) -> str:
 def email(value: Any) -> str | None:
     """Return the email address, None if it is missing or blank.
 
+    One that mail programs could read as something else counts as missing: it can be no account's.
     Raises: ProviderRejected.
     """
     if value is None:
@@ -49,7 +51,7 @@ def email(value: Any) -> str | None:
     if not isinstance(value, str):
         raise ProviderRejected("the e-mail address is not a string")
     address = value.strip()
-    if not address:
+    if not address or is_misread(address):
         return None
     if not _ADDRESS.fullmatch(address) or has_controls(address):
         raise ProviderRejected("the e-mail address is not valid")

@@ -124,11 +124,11 @@ def claims(
 
 
 def require_recent(claims: Mapping[str, Any], now: float) -> None:
-    """Refuse a token of somebody who signed in at the provider a while ago.
+    """Refuse a token of somebody who signed in at the provider a while ago, or in the future.
 
     Raises: ProviderRejected.
     """
-    if now - _number(claims, "auth_time") > RECENT_SECONDS:
+    if abs(now - _number(claims, "auth_time")) > RECENT_SECONDS:
         raise ProviderRejected("the sign-in at the provider was not a recent one")
 
 

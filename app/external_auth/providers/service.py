@@ -18,7 +18,7 @@ from app.audit.models import Action, EntityType
 from app.core.access import Operator
 from app.core.database import bulk, locks
 from app.core.database.key_use import KeyUse
-from app.core.runtime import Runtime
+from app.core.runtime import Runtime, SignInSwitch
 from app.core.secret_box import REDACTED, Resealed, Resealer, SecretUnreadable
 from app.core.texts import did_you_mean, pluralized, shortened
 from app.core.tokens import random_uuid
@@ -54,6 +54,7 @@ _PAGE_OF_A_NEW_ONE = "new"  # /admin/external-auth/new
 _KEY = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])")
 # For this long a late click is told that the link has expired, rather than that it is unknown.
 RETENTION = timedelta(days=7)
+ADDRESS_LISTS = keys.EMAIL_ALLOWLIST, keys.EMAIL_BLOCKLIST
 
 
 def list_enabled(rt: Runtime) -> list[Provider]:
@@ -269,7 +270,7 @@ def remarks(rt: Runtime, provider: Provider) -> list[str]:
     if is_unsigned and not provider.issuer_url and not _count_links(rt, provider):
         told.append(
             f"People are identified by {namespace}. If other providers share that address, set "
-            "--issuer-url now: once people have signed in, changing it would cut their links."
+            "the issuer URL now: once people have signed in, changing it would cut their links."
         )
     return told + _broken_links(rt, provider)
 
@@ -281,6 +282,21 @@ def broken_links(rt: Runtime) -> list[str]:
         for provider in list_all(rt)
         if provider.enabled
         for remark in _broken_links(rt, provider)
+    ]
+
+
+def open_to_all(rt: Runtime) -> list[str]:
+    """Warn of enabled providers that make accounts for any address beside a list of addresses.
+
+    The lists are for those who register here; a provider has allowed domains of its own.
+    """
+    lists = [key.name for key in ADDRESS_LISTS if rt.settings.get(key)]
+    return [
+        f"{provider.name} makes accounts for addresses of any domain: {' and '.join(lists)} only "
+        "judge who registers here. Set the provider's allowed domains."
+        for provider in list_all(rt)
+        if lists and provider.enabled and provider.auto_provision_enabled
+        if not provider.allowed_domains
     ]
 
 
@@ -322,11 +338,12 @@ def _changing(rt: Runtime, name: str | int) -> Iterator[tuple[Session, Provider]
         yield session, named(session, name)
 
 
-def _tell(rt: Runtime, session: Session, by: Operator, provider: Provider, what: str) -> None:
+def _tell(rt: Runtime, session: Session, by: Operator, provider: Provider, did: str) -> None:
     """Tell the other administrators what one of them did; a command line has no thieves."""
     if by.user_id is not None:
-        event = f"sign-in with {provider.display_name} was {what}"
-        users.notify_administrators(rt, session, by, event)
+        what = f"Signing in with {provider.display_name}"
+        switch = SignInSwitch(f"provider:{provider.id}", what, did)
+        users.notify_administrators_of_switch(rt, session, by, switch)
 
 
 def _require_sign_in_method(rt: Runtime, session: Session) -> None:

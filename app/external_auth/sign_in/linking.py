@@ -1,7 +1,7 @@
 """The steps that decide which account a verified identity signs in to, make a new one, and link it.
 
-Invariant: an identity reaches an existing account only through a link, or through an email address
-that both the provider and the account itself have verified; nothing less is enough.
+Invariant: an identity reaches an existing account only through a link, through its password, or
+through an email address that both the provider and the owner of the account have proven.
 Invariant: an identity belongs to one account. The identity is locked before its account is looked
 up, so that of two concurrent first sign-ins the second finds what the first created.
 Lock order: the identity, its provider, the account's row.
@@ -47,7 +47,7 @@ from app.setup import service as setup
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
-from app.users.errors import EmailInvalid, PendingActivation, UsernameExists
+from app.users.errors import AddressUnproven, EmailInvalid, PendingActivation, UsernameExists
 from app.users.models import Account, Status, User
 
 MIN_LENGTH, MAX_LENGTH = 4, 16
@@ -122,24 +122,34 @@ def lock_identity(
     return provider
 
 
-def sign_in_linked(rt: Runtime, session: Session, profile: ExternalProfile) -> Account | None:
+def sign_in_linked(rt: Runtime, session: Session, arrival: Arrival) -> Account | None:
     """Return the account an identity is linked to, and record the sign-in; None if not linked.
 
     Raises: AccountDisabled.
     """
+    provider, profile = arrival.provider, arrival.profile
     identity = queries.find_identity(session, profile.namespace, profile.subject)
     account = users_queries.lock_and_find(session, identity.user_id) if identity else None
     if identity is None or account is None:
         return None
     if account.status != Status.ACTIVE:
         raise AccountDisabled
+    now = rt.clock.now()
+    address = profile.email and (_account_address(profile.email) or profile.email)
     said = {
-        "email_snapshot": profile.email and (_account_address(profile.email) or profile.email),
+        "email_snapshot": address,
         "display_name_snapshot": profile.display_name,
     }
     known = {name: value for name, value in said.items() if value is not None}
     # It may have been unlinked while this waited for the lock on the account's row.
-    return account if queries.touch_identity(session, identity, rt.clock.now(), **known) else None
+    if not queries.touch_identity(session, identity, now, **known):
+        return None
+    is_vouched_for = profile.email_verified and address == account.email
+    if is_vouched_for and provider.is_trusted_with(account.email) and account.proven_at is None:
+        verified_at = account.email_verified_at or now
+        proven = {"email_verified_at": verified_at, "proven_at": now}
+        users_queries.set_columns(session, account.id, now, **proven)
+    return account
 
 
 def find_account_by_email(reader: Reader, address: str) -> Account | None:
@@ -167,6 +177,17 @@ def require_verified_email(account: Account) -> None:
     users.require_sign_in_allowed(account)
     if account.email_verified_at is None:
         raise PendingActivation
+
+
+def require_proven_email(account: Account) -> None:
+    """Refuse to link an account by its address unless the mailbox's owner has acted in person.
+
+    A mail scanner may have opened the link for a stranger who registered with that address.
+    Raises: AccountDisabled, PendingActivation.
+    """
+    require_verified_email(account)
+    if account.proven_at is None:
+        raise AddressUnproven
 
 
 def link(
@@ -259,7 +280,7 @@ def resolve(
     SystemNotInitialized, EmailExists, UsernamesTaken, IdentifierExists.
     """
     provider, profile = arrival.provider, arrival.profile
-    if account := sign_in_linked(rt, session, profile):
+    if account := sign_in_linked(rt, session, arrival):
         return ResolvedSignIn(account, arrival)
     address = permitted_address(provider, profile)
     if address is None:
@@ -306,7 +327,7 @@ def _link_by_address(
     if account is None:
         return None
     try:
-        require_verified_email(account)
+        require_proven_email(account)
     except PendingActivation:
         return None
     return link(rt, session, account, arrival, email_snapshot=address)
@@ -348,12 +369,15 @@ def create_account(
     group_id = setup.get_group_id_for_new_account(session)
     now = rt.clock.now()
     for username in usernames(profile.subject, profile.preferred_username, address):
+        if users.is_reserved(rt, username):
+            continue
         new = User(
             username=username,
             email=address,
             password_hash=None,
             activated_at=now,
             email_verified_at=now if is_verified else None,
+            proven_at=now if is_verified else None,
             storage_quota=settings.storage_quota,
             policy_group_id=group_id,
         )

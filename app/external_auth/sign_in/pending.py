@@ -1,10 +1,12 @@
 """Identities that are verified but have no account: a mailbox or a password shows whose they are.
 
-The mailed link works in any browser: whoever reads the mailbox signs in.
+The mailed link signs in at once only in the browser that asked for it. In any other a person has to
+press a button: scanners open links, too, and who asked may be a stranger who typed this address.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -15,7 +17,9 @@ from app.contact_verification.errors import (
     ContactVerificationExpired,
     ContactVerificationInvalid,
 )
+from app.contact_verification.service import is_same_browser
 from app.core.client import Client
+from app.core.clock import SKEW
 from app.core.database.database import DATABASE_ERRORS
 from app.core.runtime import Runtime
 from app.core.tokens import digest, random_hex, random_token
@@ -51,12 +55,34 @@ LIFE = timedelta(seconds=1800)
 MAX_TOKEN_BYTES = 128
 
 
+class MailAnswer(StrEnum):
+    """What a person answers who is asked whether an identity is theirs."""
+
+    YES = "yes"
+    NO = "no"
+
+
 class MailLinkFailure(StrEnum):
     """Why a mailed link signs nobody in, in the codes that the frontend's page knows."""
 
     MISSING = "email_verification_missing"
     INVALID = "email_verification_invalid"
     EXPIRED = "email_verification_expired"
+    DECLINED = "email_verification_declined"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a person is asked who opens a mailed link in another browser than the one that asked.
+
+    `name` is what the provider calls the identity, None if it says nothing; `username` is of the
+    account that has the address, None if there is none yet.
+    """
+
+    provider_name: str
+    name: str | None
+    address: str
+    username: str | None
 
 
 def open_pending(session: Session, arrival: Arrival, return_path: str, now: datetime) -> str:
@@ -78,8 +104,10 @@ def open_pending(session: Session, arrival: Arrival, return_path: str, now: date
     return token
 
 
-def request_verification_mail(rt: Runtime, *, flow_token: str, email: str) -> None:
+def request_verification_mail(rt: Runtime, *, flow_token: str, email: str, browser: str) -> None:
     """Mail a sign-in link to an address, once for each pending identity.
+
+    `browser` is the digest of the id of the browser that asks for it.
 
     Raises: FlowTokenInvalid, EmailInvalid, ContactVerificationInvalid, ProviderDisabled,
     PolicyDenied, AccountDisabled, PendingActivation, RegistrationDisabled, RateLimited.
@@ -106,6 +134,7 @@ def request_verification_mail(rt: Runtime, *, flow_token: str, email: str) -> No
         _require_unmailed(waiting)
         owner = _require_signing_in(session, provider, address, settings)
         waiting.target_email, waiting.email_requested_at = address, now
+        waiting.browser_digest = browser
         waiting.verification_token_digest = digest(mail_token)
         waiting.owner_session_version = owner.session_version if owner else FIRST_SESSION_VERSION
         seconds = max(1, int((waiting.expires_at - now).total_seconds()))
@@ -122,10 +151,50 @@ def request_verification_mail(rt: Runtime, *, flow_token: str, email: str) -> No
         )
 
 
+def open_link(
+    rt: Runtime, token: str, client: Client, browser: str | None
+) -> tuple[LoginOutcome | MfaRequired, str] | MailLinkFailure | Question:
+    """Do as `confirm_mailbox` does in the browser that asked for a mailed link, else nothing.
+
+    `browser` is the digest of the id of the browser that opens it. Raises: what `confirm_mailbox`
+    raises; without consuming the link, ProviderDisabled.
+    """
+    try:
+        with rt.reading() as session:
+            waiting = _get_mailed(session, token.strip(), rt.clock.now())
+            provider = provider_of(session, waiting)
+            owner = linking.find_account_by_email(session, waiting.target_email or "")
+    except ContactVerificationInvalid:
+        return MailLinkFailure.INVALID if token.strip() else MailLinkFailure.MISSING
+    except ContactVerificationExpired:
+        return MailLinkFailure.EXPIRED
+    if is_same_browser(browser, waiting.browser_digest):
+        return confirm_mailbox(rt, token, client)
+    return Question(
+        provider.display_name,
+        waiting.display_name_snapshot or waiting.preferred_username_snapshot,
+        waiting.target_email or "",
+        owner and owner.username,
+    )
+
+
+def decline(rt: Runtime, token: str) -> MailLinkFailure:
+    """Void a mailed link, and the identity that waits for it."""
+    now = rt.clock.now()
+    try:
+        with rt.transaction() as session:
+            _locked(session, _get_mailed(session, token.strip(), now), now).consumed_at = now
+    except ContactVerificationInvalid:
+        return MailLinkFailure.INVALID
+    except ContactVerificationExpired:
+        return MailLinkFailure.EXPIRED
+    return MailLinkFailure.DECLINED
+
+
 def confirm_mailbox(
     rt: Runtime, token: str, client: Client
 ) -> tuple[LoginOutcome | MfaRequired, str] | MailLinkFailure:
-    """Sign in whoever follows a mailed link; create the account if there is none.
+    """Sign in the person who answers a mailed link; create the account if there is none.
 
     Returns the outcome, and the path that was requested at the start of the sign-in.
     Raises, without consuming the link: ProviderDisabled, PolicyDenied, AccountDisabled,
@@ -216,9 +285,13 @@ def _locked(session: Session, waiting: PendingIdentity, now: datetime) -> Pendin
 
 
 def _checked(waiting: PendingIdentity | None, now: datetime) -> PendingIdentity:
-    if waiting is None or waiting.consumed_at or waiting.expires_at <= now:
+    if waiting is None or waiting.consumed_at or _is_over(waiting, now):
         raise ContactVerificationInvalid
     return waiting
+
+
+def _is_over(waiting: PendingIdentity, now: datetime) -> bool:
+    return waiting.expires_at <= now or waiting.created_at > now + SKEW
 
 
 def _require_unmailed(waiting: PendingIdentity) -> None:
@@ -230,7 +303,7 @@ def _get_mailed(session: Session, token: str, now: datetime) -> PendingIdentity:
     waiting = queries.find_pending_by_mail(session, digest(token))
     if waiting is None or waiting.consumed_at is not None:
         raise ContactVerificationInvalid
-    if waiting.expires_at <= now:
+    if _is_over(waiting, now):
         raise ContactVerificationExpired
     return waiting
 
@@ -261,10 +334,15 @@ def _require_signing_in(
         raise PolicyDenied
     owner = linking.find_account_by_email(session, address)
     if owner is not None:
-        linking.require_verified_email(owner)
-    elif not settings.may_register:
-        raise RegistrationDisabled
+        linking.require_proven_email(owner)
+    else:
+        _require_open(provider, settings)
     return owner
+
+
+def _require_open(provider: Provider, settings: RegistrationSettings) -> None:
+    if not (settings.may_register and provider.auto_provision_enabled):
+        raise RegistrationDisabled
 
 
 def _resolve(
@@ -278,18 +356,19 @@ def _resolve(
     address, profile = waiting.target_email or "", arrival.profile
     if not arrival.provider.allows(address):
         raise PolicyDenied
-    if account := linking.sign_in_linked(rt, session, profile):
+    if account := linking.sign_in_linked(rt, session, arrival):
+        if account.email != address:  # linked meanwhile, to an account that nobody was asked about
+            raise ContactVerificationInvalid
         return ResolvedSignIn(account, arrival)
     owner = linking.lock_account_by_email(session, address)
     if owner is not None:
-        linking.require_verified_email(owner)
+        linking.require_proven_email(owner)
         # Whatever ends all sessions, such as a new password, also invalidates mailed links. The
         # version is None for a mail from an older release, sent at most half an hour ago.
         if waiting.owner_session_version not in (None, owner.session_version):
             raise ContactVerificationInvalid
         return linking.link(rt, session, owner, arrival, email_snapshot=address)
-    if not settings.may_register:
-        raise RegistrationDisabled
+    _require_open(arrival.provider, settings)
     made = create_account(rt, session, profile, address, settings, is_verified=True)
     return linking.link(rt, session, made, arrival, email_snapshot=address, is_new_account=True)
 

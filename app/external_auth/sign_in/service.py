@@ -15,7 +15,7 @@ from datetime import timedelta
 from functools import partial
 
 from app.core import flow_store
-from app.core.access import Principal
+from app.core.access import Principal, SessionUserMismatch
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.secret_box import SecretUnreadable
@@ -35,7 +35,6 @@ from app.external_auth.sign_in import linking, pending, signed_in
 from app.external_auth.sign_in.linking import Arrival, RegistrationSettings
 from app.external_auth.sign_in.signed_in import Intent
 from app.login.completion import LoginOutcome, MfaRequired
-from app.sessions.errors import SessionUserMismatch
 from app.settings import keys
 from app.web import site
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from app.confirmation import service as confirmation
 from app.confirmation.errors import MethodNotOffered
 from app.confirmation.service import Method
-from app.core.access import Principal
+from app.core.access import Principal, SessionUserMismatch
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.external_auth import queries
@@ -21,7 +21,6 @@ from app.external_auth.sign_in import linking
 from app.external_auth.sign_in.linking import Arrival
 from app.mfa import service as mfa
 from app.sessions import service as sessions
-from app.sessions.errors import SessionUserMismatch
 
 
 class Intent(StrEnum):

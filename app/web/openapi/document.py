@@ -16,6 +16,7 @@ from app import __version__
 from app.core.access import (
     AccountDisabled,
     PasswordChangeRequired,
+    SessionUserMismatch,
     TokenExpired,
     TokenInvalid,
     TokenMissing,
@@ -29,7 +30,7 @@ from app.core.errors import (
     ServerFault,
     TooLarge,
 )
-from app.web import origin
+from app.web import guards, origin
 from app.web.errors import EndpointNotFound, MethodNotAllowed, status_of
 from app.web.openapi.schemas import (
     JsonSchema,
@@ -65,6 +66,10 @@ FILE_FORM = {"type": "object", "required": ["file"], "properties": {"file": FILE
 ITEM_SCHEMA = "x-itemSchema"
 # Always null. All generators can make a type of this, but not all of them of {"type": "null"}.
 NULL: JsonSchema = {"type": ["object", "null"], "const": None}
+# It has no enum: tools that merge the parts of an `allOf` would add each error's to it.
+ONE_CODE: JsonSchema = {"type": "string", "description": "one of `ErrorCode`"}
+# A component of base.json.
+USER_HEADER = guards.USER_HEADER
 HEADERS_BY_STATUS = {401: ["WWW-Authenticate"], 429: ["Retry-After"], 503: ["Retry-After"]}
 
 
@@ -82,7 +87,7 @@ SHARED = {
     frozenset([TooLarge]): "BodyTooLarge",
     frozenset([TokenMissing, TokenExpired, TokenInvalid]): "SessionMissing",
     frozenset(RESTRICTED): "SessionRestricted",
-    frozenset([*RESTRICTED, *FOREIGN_SOURCE, *origin.CSRF_ERRORS]): (
+    frozenset([*RESTRICTED, SessionUserMismatch, *FOREIGN_SOURCE, *origin.CSRF_ERRORS]): (
         "SessionRestrictedOrSourceRefused"
     ),
     frozenset(MALFORMED_SOURCE): "SourceMalformed",
@@ -142,7 +147,7 @@ class Description(APISpec):
             "summary": headline(view),
             "description": "\n\n".join(filter(None, details)),
             "security": _requirements(operation, method),
-            "parameters": [*_parameters(operation, rule)],
+            "parameters": [*_parameters(operation, rule, method)],
             "responses": self._responses(name, operation, method),
         }
         if operation.is_deprecated:
@@ -164,6 +169,9 @@ class Description(APISpec):
         if operation.may_be_empty:
             text = "There is nothing to send now; do not ask again automatically."
             described[204] = _answer(text)
+        if operation.may_be_page:
+            content = {"text/html": {"schema": {"type": "string"}}}
+            described[200] = _answer("A page that asks the person.", [], content)
         if operation.is_conditional:
             text = "The version named by If-None-Match is still current."
             described[304] = _answer(text, ["ETag"])
@@ -227,7 +235,7 @@ class Description(APISpec):
         # Without a title some generators call the type InlineObject7.
         schema = {
             "title": f"{name}Answer",
-            "allOf": ["ErrorAnswer", {"properties": {"code": codes}}],
+            "allOf": [self._refusal_envelope(errors), {"properties": {"code": codes}}],
         }
         text = headline(errors[0]) if len(errors) == 1 else f"{status.phrase}: `code` says why."
         content = {JSON: {"schema": schema, "examples": _by_name(e.__name__ for e in errors)}}
@@ -235,10 +243,25 @@ class Description(APISpec):
         self.components.response(name, answer)
         return name
 
+    def _refusal_envelope(self, errors: Sequence[type[AppError]]) -> str:
+        """Return the name of the envelope of refusals; add one if some of them tell facts."""
+        telling = [error for error in errors if error.data]
+        if not telling:
+            return "ErrorAnswer"
+        facts = {
+            name: {"type": "boolean", "const": value, "description": headline(error)}
+            for error in telling
+            for name, value in (error.data or {}).items()
+        }
+        name = "".join(f"{error.__name__}OrNot" for error in telling) + "Answer"
+        if name not in self.components.schemas:
+            envelope = _envelope(ONE_CODE, {"type": ["object", "null"], "properties": facts})
+            self.components.schema(name, envelope)
+        return name
+
     def _add_errors(self) -> None:
         """Add the envelope of all errors, and their codes."""
-        # `code` has no enum: tools that merge the parts of an `allOf` would add each error's to it.
-        envelope = _envelope({"type": "string", "description": "one of `ErrorCode`"}, NULL)
+        envelope = _envelope(ONE_CODE, NULL)
         envelope["description"] = "Any refusal; each operation lists its own codes"
         self.components.schema("ErrorAnswer", envelope)
         text = "Every code with which an operation is refused. More may be added later"
@@ -253,12 +276,14 @@ def _tag(package: str) -> str:
     return words.upper() if len(words) <= MAX_ABBREVIATION_LENGTH else words.capitalize()
 
 
-def _parameters(operation: Operation, rule: Rule) -> Iterator[JsonSchema]:
+def _parameters(operation: Operation, rule: Rule, method: str) -> Iterator[JsonSchema | str]:
     for variable in VARIABLE.finditer(rule.rule):
         schema = dict(KINDS.get(variable["kind"], {"type": "string", "minLength": 1}))
         yield {"in": "path", "name": variable["name"], "required": True, "schema": schema}
     if operation.query is not None:
         yield {"in": "query", "schema": operation.query}
+    if method not in origin.SAFE_METHODS and SessionUserMismatch in _refusals(operation, method):
+        yield USER_HEADER
 
 
 def _requirements(operation: Operation, method: str) -> list[JsonSchema]:
@@ -279,7 +304,7 @@ def _refusals(operation: Operation, method: str) -> Iterable[type[AppError]]:
     """Return an operation's errors, those of the session guard's checks, and those of outages."""
     errors = [*operation.errors]
     if operation.is_for_sessions and method not in origin.SAFE_METHODS:
-        errors += [*origin.SOURCE_ERRORS, *origin.CSRF_ERRORS]
+        errors += [*origin.SOURCE_ERRORS, *origin.CSRF_ERRORS, SessionUserMismatch]
     if operation.access and (operation.is_enveloped or operation.is_redirect):
         errors += OUTAGES
     return dict.fromkeys(errors)
@@ -314,5 +339,5 @@ def _by_name(names: Iterable[str]) -> dict[str, str]:
 
 
 def _example(error: type[AppError]) -> JsonSchema:
-    value = {"code": error.code.value, "msg": error.example(), "data": None, "error": None}
+    value = {"code": error.code.value, "msg": error.example(), "data": error.data, "error": None}
     return {"summary": f"{error.code.value}: {headline(error)}", "value": value}

@@ -1,5 +1,6 @@
 // A certified OpenID provider on a port of its own; prints its issuer once it listens.
-// Whoever signs in as NAME is NAME@example.test, verified unless the name begins with "unverified".
+// Whoever signs in as NAME is NAME@example.test, verified unless the name begins with "unverified",
+// and without an address if it begins with "silent".
 // As by default, only user info tells so.
 
 import { createServer } from 'node:http';
@@ -23,8 +24,10 @@ server.listen(0, '127.0.0.1', () => {
       accountId: id,
       claims: async () => ({
         sub: id,
-        email: `${id}@example.test`,
-        email_verified: !id.startsWith('unverified'),
+        ...(!id.startsWith('silent') && {
+          email: `${id}@example.test`,
+          email_verified: !id.startsWith('unverified'),
+        }),
         name: `${id[0].toUpperCase()}${id.slice(1)} Example`,
         preferred_username: id,
       }),

@@ -6,9 +6,11 @@ import { el } from "../base/dom.js";
 import { t } from "../base/i18n.js";
 import { say } from "../base/page.js";
 import { button } from "../console/fields.js";
+import { pictureOf } from "./canvas.js";
 
 const VIEW = 320;
-const OUTPUT = 1024;
+/** Pixels of a side of what is sent; the service takes no more. */
+export const OUTPUT = 1024;
 const MAX_ZOOM = 8;
 const STEP = 1;
 const LARGE_STEP = 10;
@@ -17,14 +19,15 @@ const ZOOM_STEP = 1.25;
 /** The square that is shown, in pixels of the picture. @typedef {{ x: number, y: number, zoom: number }} Place */
 
 /**
- * Returns the chosen square as a picture of 1024 pixels, or null if it was cancelled.
+ * Returns the chosen square as a picture of 1024 pixels; undefined if it was cancelled, null if the
+ * browser makes no picture of it.
  * @param {ImageBitmap} picture
- * @returns {Promise<Blob | null>}
+ * @returns {Promise<Blob | null | undefined>}
  */
 export function crop(picture) {
   return new Promise((resolve) => {
-    /** @type {Promise<Blob | null> | null} */
-    let result = null;
+    /** @type {Promise<Blob | null> | undefined} */
+    let result;
     const view = el("canvas", { width: VIEW, height: VIEW, class: "crop-view", tabindex: "0", role: "application", "aria-label": t("crop.view") });
     const previews = [128, 40].map((side) => el("canvas", { width: side, height: side, class: "crop-preview", "aria-hidden": "true" }));
     const zoom = el("input", { type: "range", id: "crop-zoom", min: 0, max: 100, step: 1, value: 0 });
@@ -122,11 +125,10 @@ class Cropping {
     context.drawImage(this._picture, this._place.x, this._place.y, side, side, 0, 0, canvas.width, canvas.height);
   }
 
-  /** @returns {Promise<Blob | null>} WebP where the browser can make it, and PNG elsewhere */
   output() {
     const canvas = el("canvas", { width: OUTPUT, height: OUTPUT });
     this.draw(canvas);
-    return new Promise((resolve) => canvas.toBlob(resolve, "image/webp", 0.92));
+    return pictureOf(canvas);
   }
 
   /** @param {Place} place */

@@ -6,6 +6,7 @@ import { asOwner } from "../base/confirm.js";
 import { el, replace } from "../base/dom.js";
 import { act, handle } from "../base/form.js";
 import { rich, t } from "../base/i18n.js";
+import { onDemand } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { CHECKS } from "../base/rules.js";
 import { button, field, submitLine, textInput } from "../console/fields.js";
@@ -64,9 +65,15 @@ function changeForm(host, opener) {
       if (!changed) return;
       showEmail(host, changed);
       host.querySelector("h2")?.focus();
+      if (!changed.pending_email) await nameIsNew();
       toast(changed.pending_email ? t("email.sent", { email: changed.pending_email }) : t("saved"));
     },
   });
   form.addEventListener("keydown", ({ key }) => key === "Escape" && opener.click());
   return form;
+}
+
+/** Browsers show passkeys with names that depend on the address. */
+export function nameIsNew() {
+  return onDemand(() => import("../base/signals.js")).then(({ tellOfPasskeys }) => tellOfPasskeys()).catch(() => undefined);
 }

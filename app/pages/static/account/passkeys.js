@@ -9,6 +9,7 @@ import { ago, day, moment } from "../base/format.js";
 import { act } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { showNotice, showProblem } from "../base/problem.js";
+import { onDemand } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { createPasskey, isPossible, NoPasskey } from "../base/webauthn.js";
 import { platformWords } from "../console/agents.js";
@@ -53,8 +54,18 @@ export function showPasskeys(host, passkeys) {
   );
 }
 
-/** @param {HTMLElement} host */
-async function reload(host) {
+/** What the browser is told of them; nothing here waits for it to arrive. */
+function signals() {
+  return onDemand(() => import("../base/signals.js"));
+}
+
+/**
+ * Shows, and tells the browser, what has changed.
+ * @param {HTMLElement} host
+ * @param {import("../base/signals.js").Told | null} [before] what browsers knew before
+ */
+async function reload(host, before) {
+  signals().then(({ tellOfPasskeys }) => tellOfPasskeys(before), () => undefined);
   showPasskeys(host, await orSignIn(call("get", "/auth/passkeys")));
   host.querySelector("h2")?.focus();
 }
@@ -126,13 +137,14 @@ function deleteButton(host, { id, name }) {
   const work = async () => {
     const isWanted = await confirmed({ title: t("passkeys.delete_title", { name }), text: t("passkeys.delete_text"), verb: t("passkeys.delete") });
     if (!isWanted) return;
+    const before = await signals().then(({ readPasskeys }) => readPasskeys(), () => null);
     const done = await asOwner(t("passkeys.why_delete"), async () => {
       await orSignIn(call("delete", "/auth/passkeys/{passkey_id}", { path: { passkey_id: id } }));
       return true;
     });
     if (!done) return;
     toast(t("passkeys.deleted"));
-    await reload(host);
+    await reload(host, before);
   };
   remove.addEventListener("click", () => act(remove, t("one_moment"), work, { own: { conflict: "security.last_way" }, fail: (error) => failed(host, error) }));
   return remove;

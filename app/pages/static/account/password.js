@@ -39,7 +39,7 @@ function changeForm(me) {
     busy: t("saving"),
     checks: { new_password: (value) => (value === current() ? t("password.same") : (CHECKS.new_password?.(value) ?? "")) },
     fields: { "auth.credentials_failed": "current_password", bad_request: "new_password" },
-    own: { "auth.credentials_failed": "password.wrong", bad_request: "password.guessable" },
+    own: { "auth.credentials_failed": "password.wrong" },
     async submit({ current_password = "", new_password = "" }) {
       await orSignIn(call("put", "/auth/password", { body: { current_password, new_password } }));
       form.reset();

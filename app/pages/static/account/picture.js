@@ -11,7 +11,8 @@ import { avatar } from "../console/avatar.js";
 import { button } from "../console/fields.js";
 import { panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
-import { crop } from "./crop.js";
+import { givesPictures } from "./canvas.js";
+import { crop, OUTPUT } from "./crop.js";
 import { upload } from "./upload.js";
 
 /** @typedef {import("../base/session.js").Me} Me */
@@ -69,7 +70,8 @@ function others(source, changed) {
 }
 
 /**
- * Reads, crops and sends a picture; returns the profile then, or null.
+ * Reads, crops and sends a picture; returns the profile then, or null. Where browsers let nobody have
+ * what was drawn, the file itself is sent, of which the service shows the middle.
  * @param {File} file
  * @param {HTMLElement} progress
  * @returns {Promise<Profile | null>}
@@ -86,13 +88,19 @@ async function received(file, progress) {
     showNotice(t("error.file.type_not_allowed"));
     return null;
   }
-  const cut = await crop(picture);
+  const isSmall = Math.max(picture.width, picture.height) <= OUTPUT;
+  const cut = (await givesPictures()) ? await crop(picture) : null;
   picture.close();
-  if (!cut) return null;
+  if (cut === undefined) return null;
+  if (!cut && !isSmall) {
+    showNotice(t("picture.whole_too_large", { side: OUTPUT }));
+    return null;
+  }
   try {
-    const answer = await upload(cut, progress);
+    const answer = await upload(cut ?? file, progress);
     if (!answer) return null;
-    if (answer.applied) toast(t("picture.saved"));
+    if (answer.applied && !cut) showNotice(t("picture.whole"), { kind: "good" });
+    else if (answer.applied) toast(t("picture.saved"));
     else showNotice(t("picture.superseded"), { kind: "warn" });
     return answer.profile;
   } catch (error) {

@@ -2,7 +2,7 @@
 // What somebody prefers; each choice is saved at once.
 
 import { call } from "../base/api.js";
-import { remember } from "../base/cookies.js";
+import { remember } from "../base/kept.js";
 import { byId, el, replace } from "../base/dom.js";
 import { t } from "../base/i18n.js";
 import { showProblem } from "../base/problem.js";

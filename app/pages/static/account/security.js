@@ -7,13 +7,15 @@ import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { showVerification } from "../base/verification.js";
 import { open } from "../console/open.js";
-import { showEmail } from "./email.js";
+import { nameIsNew, showEmail } from "./email.js";
 import { showPasskeys } from "./passkeys.js";
 import { showPassword } from "./password.js";
 import { showTwoStep } from "./two_step.js";
 
 open(async (me) => {
-  showVerification(new URLSearchParams(window.location.search));
+  const address = new URLSearchParams(window.location.search);
+  showVerification(address);
+  if (address.get("contact_verification") === "email-changed") nameIsNew();
   const [ways, passkeys, factors] = await load(() =>
     orSignIn(Promise.all([call("get", "/auth/confirmation"), call("get", "/auth/passkeys"), call("get", "/auth/mfa")])),
   );

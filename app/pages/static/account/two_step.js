@@ -7,6 +7,7 @@ import { formDialog } from "../base/dialog.js";
 import { el, replace } from "../base/dom.js";
 import { ago, day } from "../base/format.js";
 import { t } from "../base/i18n.js";
+import { onDemand } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { actButton, button, copyButton, field, textInput } from "../console/fields.js";
 import { badge, facts, panel } from "../console/panel.js";
@@ -60,7 +61,7 @@ async function reload(host) {
 async function setUp(host) {
   const flow = await asOwner(t("two_step.why"), () => orSignIn(call("post", "/auth/mfa/totp/setup/start")));
   if (!flow) return;
-  const { callForFile } = await import("../console/save_file.js");
+  const { callForFile } = await onDemand(() => import("../console/save_file.js"));
   const picture = await callForFile("post", "/docs/qr-code", { body: { otpauth_uri: flow.otpauth_uri } });
   const url = URL.createObjectURL(picture);
   const close = formDialog(t("two_step.title"), t("two_step.turn_on"), [

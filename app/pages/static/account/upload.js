@@ -1,8 +1,7 @@
 // @ts-check
 // Sends a picture and shows how far it is; only XMLHttpRequest tells that of what is sent.
 
-import { call, Refusal } from "../base/api.js";
-import { csrfToken } from "../base/cookies.js";
+import { call, headersOfChange, noteOtherUser, Refusal } from "../base/api.js";
 import { el, replace } from "../base/dom.js";
 import { t } from "../base/i18n.js";
 import { say } from "../base/page.js";
@@ -52,14 +51,16 @@ function sent(picture, cancel, progressed) {
     const request = new XMLHttpRequest();
     request.open("POST", ADDRESS);
     request.responseType = "json";
-    if (csrfToken()) request.setRequestHeader("X-CSRF-Token", csrfToken());
+    for (const [name, value] of Object.entries(headersOfChange())) request.setRequestHeader(name, value);
     request.upload.addEventListener("progress", ({ loaded, total }) => progressed(Math.round((loaded / total) * 100)));
     request.addEventListener("abort", () => resolve(null));
     request.addEventListener("error", () => reject(new Refusal({ status: 0, code: "network", isChange: true })));
     request.addEventListener("load", () => {
       const { code = "unknown", msg = "", data } = request.response ?? {};
-      if (request.status === 200 && code === "success") resolve(data);
-      else reject(refusalOf(request, code, msg));
+      if (request.status === 200 && code === "success") return resolve(data);
+      const refusal = refusalOf(request, code, msg);
+      noteOtherUser(refusal);
+      return reject(refusal);
     });
     cancel.addEventListener("click", () => request.abort());
     const form = new FormData();

@@ -6,7 +6,7 @@ import { asOwner } from "../base/confirm.js";
 import { confirmed, openDialog } from "../base/dialog.js";
 import { el } from "../base/dom.js";
 import { act } from "../base/form.js";
-import { english, t } from "../base/i18n.js";
+import { asSaid, t } from "../base/i18n.js";
 import { orSignIn } from "../base/session.js";
 import { button, select } from "../console/fields.js";
 import { toast } from "../console/toast.js";
@@ -56,7 +56,7 @@ async function run(action, ids, group, reload) {
 /** @param {{ id: number, msg: string }[]} refused */
 function showRefused(refused) {
   const done = el("button", { type: "button", class: "secondary" }, t("dialog.close"));
-  const lines = refused.map(({ id, msg }) => el("li", {}, `${t("bulk.account", { id })}: `, english(msg)));
+  const lines = refused.map(({ id, msg }) => el("li", {}, `${t("bulk.account", { id })}: `, asSaid(msg)));
   const content = el("div", { class: "dialog-body" }, el("ul", {}, ...lines), el("div", { class: "dialog-actions" }, done));
   const close = openDialog(t("bulk.refused", { count: refused.length }), [content], { focus: done });
   done.addEventListener("click", close);

@@ -5,6 +5,7 @@ import { call } from "../base/api.js";
 import { el } from "../base/dom.js";
 import { t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
+import { keep, kept } from "../base/kept.js";
 import { button } from "../console/fields.js";
 import { panel } from "../console/panel.js";
 
@@ -33,7 +34,7 @@ const STEPS = {
  * @returns {Promise<HTMLElement[]>}
  */
 export async function firstSteps() {
-  if (localStorage.getItem(HIDDEN)) return [];
+  if (kept("localStorage", HIDDEN)) return [];
   const found = await Promise.all(
     Object.entries(STEPS).map(async ([name, { href, isDone }]) => ({ name, href, isDone: await isDone().catch(() => null) })),
   );
@@ -47,7 +48,7 @@ export async function firstSteps() {
   const hide = button(t("steps.hide"), { class: "link" });
   const steps = panel("first-steps", t("steps.title"), { lead: t("steps.lead"), actions: [hide] }, el("ul", { class: "steps" }, ...lines));
   hide.addEventListener("click", () => {
-    localStorage.setItem(HIDDEN, "1");
+    keep("localStorage", HIDDEN, "1");
     steps.remove();
   });
   return [steps];

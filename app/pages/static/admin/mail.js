@@ -97,12 +97,12 @@ function outboxPanel(templates) {
 }
 
 /** @param {Mail} mail */
-function statusCell({ status, last_error: error, is_file: isFile, attempts, due_at: due }) {
+function statusCell({ status, last_error: error, is_file: isFile, due_at: due }) {
   const words = status === "sent" && isFile ? t("mail.as_file") : t(`mail.${status}`);
   return [
     badge(words, KINDS[status]),
     error && el("span", { class: "hint" }, english(error)),
-    status === "queued" && attempts > 0 && due && el("span", { class: "hint" }, t("mail.next_try", { time: ago(due) })),
+    status === "queued" && error && due && el("span", { class: "hint" }, t("mail.next_try", { time: ago(due) })),
   ];
 }
 

@@ -6,7 +6,7 @@ import { asOwner } from "../base/confirm.js";
 import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
 import { handle } from "../base/form.js";
-import { english, t } from "../base/i18n.js";
+import { asSaid, t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
 import { leaveFor, say, setTitle } from "../base/page.js";
 import { showNotice } from "../base/problem.js";
@@ -153,7 +153,7 @@ async function removed(path, name) {
     return await attempt(false);
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== "conflict") throw error;
-    const isForced = await confirmed({ title: t("provider.delete_title", { name }), text: el("p", {}, english(error.msg)), verb: t("provider.delete_anyway") });
+    const isForced = await confirmed({ title: t("provider.delete_title", { name }), text: el("p", {}, asSaid(error.msg)), verb: t("provider.delete_anyway") });
     return isForced && attempt(true);
   }
 }

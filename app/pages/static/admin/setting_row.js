@@ -3,7 +3,7 @@
 
 import { el, replace } from "../base/dom.js";
 import { moment } from "../base/format.js";
-import { t } from "../base/i18n.js";
+import { asSaid, t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
 import { button, select, textInput } from "../console/fields.js";
 import { badge } from "../console/panel.js";
@@ -35,7 +35,7 @@ export function settingRow(setting, draft, change) {
     const badges = el("span", {}, stateOf(now !== undefined));
     replace(
       row,
-      el("div", { class: "setting-head" }, el("label", { id: `${setting.key}-label`, for: setting.key, lang: "en" }, labelOf(setting)), badges),
+      el("div", { class: "setting-head" }, el("label", { id: `${setting.key}-label`, for: setting.key }, asSaid(meaningOf(setting))), badges),
       controlOf(setting, value, set),
       el("p", { class: "hint" }, el("code", {}, setting.key), defaultWords(setting), whoWords(setting)),
       !isDefault && el("p", {}, back),
@@ -45,8 +45,8 @@ export function settingRow(setting, draft, change) {
   return row;
 }
 
-/** What the service says of it, without what it takes. @param {Setting} setting */
-function labelOf({ description }) {
+/** What the service says of it, without what it takes. @param {Pick<Setting, "description">} setting */
+export function meaningOf({ description }) {
   return description.replace(/ \([^()]*(\([^()]*\)[^()]*)*\)$/, "");
 }
 
@@ -75,7 +75,7 @@ function controlOf(setting, value, set) {
   const { key, value_type: type, options } = setting;
   const text = String(value);
   if (type === "boolean") return switchOf(key, text === "true", set);
-  if (type === "string_enum") {
+  if (type === "string" && options.length > 0) {
     const choice = select(key, options.map((one) => [one.value, one.value]), { id: key, value: text });
     choice.addEventListener("change", () => set(choice.value));
     return choice;

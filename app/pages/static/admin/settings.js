@@ -6,7 +6,7 @@ import { asOwner } from "../base/confirm.js";
 import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
 import { act, mark } from "../base/form.js";
-import { english, t } from "../base/i18n.js";
+import { asSaid, t, translated } from "../base/i18n.js";
 import { setTitle } from "../base/page.js";
 import { showNotice, showProblem } from "../base/problem.js";
 import { load } from "../base/retry.js";
@@ -15,7 +15,7 @@ import { button, field, textInput } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { empty } from "../console/panel.js";
 import { toast } from "../console/toast.js";
-import { settingRow } from "./setting_row.js";
+import { meaningOf, settingRow } from "./setting_row.js";
 
 /** @typedef {import("../../types").Data<"get", "/admin/config/schema">[number]} Described */
 /** @typedef {import("../../types").Data<"get", "/admin/config">["items"][number]} Stored */
@@ -25,6 +25,9 @@ import { settingRow } from "./setting_row.js";
 const PAGE = 100;
 /** What leads its category. */
 const FIRST = ["branding_title", "public_site_url", "branding_"];
+const NEVER = "1970-01-01T00:00:00";
+/** What only these pages have, apart from other settings of the site. */
+const OURS = "pages";
 /** Texts of mails are changed on a page of their own. */
 const ELSEWHERE = "mail.template";
 
@@ -41,7 +44,7 @@ open(async () => {
   settings = await load(() => orSignIn(readAll()));
   const search = textInput("keyword", { type: "search", id: "settings-search" });
   search.addEventListener("input", () => {
-    keyword = search.value.trim().toLowerCase();
+    keyword = folded(search.value.trim());
     show();
   });
   const save = el("button", { type: "button", class: "primary" }, t("save"));
@@ -70,7 +73,8 @@ async function readAll() {
   const names = await namesOf([...stored.values()].map((one) => one.updated_by));
   return described.flatMap((one) => {
     const value = stored.get(one.key);
-    return value ? [{ ...one, ...value, author: names.get(value.updated_by ?? 0) ?? "" }] : [];
+    const category = one.key.startsWith("pages_") ? OURS : one.category;
+    return value ? [{ ...one, ...value, category, author: names.get(value.updated_by ?? 0) ?? "" }] : [];
   });
 }
 
@@ -82,6 +86,14 @@ async function namesOf(ids) {
   const asked = [...new Set(ids)].filter((id) => id != null);
   const users = await Promise.all(asked.map((id) => call("get", "/admin/users/{id}", { path: { id: String(id) } }).catch(() => null)));
   return new Map(users.flatMap((user) => (user ? [[user.id, user.username]] : [])));
+}
+
+/**
+ * The same for every letter case, as in the lists that the service searches.
+ * @param {string} text
+ */
+function folded(text) {
+  return text.normalize("NFC").toUpperCase();
 }
 
 function categories() {
@@ -120,7 +132,7 @@ function show() {
   }
   setTitle(`${t(`category.${category}`)} · ${t("settings.title")}`);
   const isWanted = (/** @type {Setting} */ one) =>
-    keyword ? one.category !== ELSEWHERE && `${one.key} ${one.description}`.toLowerCase().includes(keyword) : one.category === category;
+    keyword ? one.category !== ELSEWHERE && folded(`${one.key} ${one.description} ${translated(meaningOf(one)) ?? ""}`).includes(keyword) : one.category === category;
   const wanted = settings.filter(isWanted);
   const rank = (/** @type {Setting} */ { key }) => (FIRST.findIndex((one) => key.startsWith(one)) + 1 || FIRST.length + 1);
   const found = wanted.sort((one, other) => rank(one) - rank(other));
@@ -148,7 +160,7 @@ function tell() {
 
 /** @param {string} text */
 function searchFor(text) {
-  keyword = text;
+  keyword = folded(text);
   /** @type {HTMLInputElement} */ (byId("settings-search")).value = text;
 }
 
@@ -162,13 +174,14 @@ async function saveAll() {
   const sent = [...drafts];
   const values = Object.fromEntries(sent.filter(([, value]) => value !== null));
   const unset = sent.filter(([, value]) => value === null).map(([key]) => key);
-  const body = /** @type {any} */ ({ values, unset });
-  const { problems } = await orSignIn(call("post", "/admin/config/validate", { body }));
+  const draft = /** @type {any} */ ({ values, unset });
+  const { problems } = await orSignIn(call("post", "/admin/config/validate", { body: draft }));
   if (problems.length > 0) {
     settings = await orSignIn(readAll()); // what somebody else has changed meanwhile may be why
     show();
     return showProblems(problems);
   }
+  const body = { ...draft, expected_updated_at: lastChange(sent.map(([key]) => key)) };
   const done = await asOwner(t("settings.why"), () => orSignIn(patched(body)));
   if (!done) return;
   for (const [key, value] of sent) if (drafts.get(key) === value) drafts.delete(key);
@@ -180,7 +193,18 @@ async function saveAll() {
 }
 
 /**
- * Saves; what would lock the administrator out is saved only after a second question.
+ * When one of these settings was last changed, as far as this page knows.
+ * @param {string[]} keys
+ */
+function lastChange(keys) {
+  // Without the Z, since a fraction of a second comes before it; a Date would cut that short.
+  const times = settings.flatMap(({ key, updated_at: at }) => (at && keys.includes(key) ? [at.slice(0, -1)] : []));
+  return `${times.sort().at(-1) ?? NEVER}Z`;
+}
+
+/**
+ * Saves; what would lock the administrator out is saved only after a second question, and nothing
+ * if somebody else has changed the same: null.
  * @param {any} body
  */
 async function patched(body) {
@@ -188,7 +212,13 @@ async function patched(body) {
     return await call("patch", "/admin/config", { body });
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== "conflict") throw error;
-    const isForced = await confirmed({ title: t("settings.locks_out"), text: el("p", {}, english(error.msg)), verb: t("settings.save_anyway") });
+    settings = await readAll();
+    if (lastChange([...Object.keys(body.values), ...body.unset]) !== body.expected_updated_at) {
+      show();
+      showNotice(t("meanwhile.kept"), { kind: "warn" });
+      return null;
+    }
+    const isForced = await confirmed({ title: t("settings.locks_out"), text: el("p", {}, asSaid(error.msg)), verb: t("settings.save_anyway") });
     if (!isForced) throw error;
     return call("patch", "/admin/config", { body, query: { force: true } });
   }
@@ -209,7 +239,8 @@ function showProblems(problems) {
   }
   for (const { key, problem } of problems) {
     const control = /** @type {HTMLInputElement | null} */ (document.getElementById(key));
-    if (control) mark(control, problem);
+    const text = translated(problem);
+    if (control) mark(control, text ?? t("error.bad_request"), text ? "" : problem);
   }
   document.getElementById(first.key)?.focus();
   if (!document.getElementById(first.key)) showProblem(new Refusal({ status: 400, code: "bad_request", msg: `${first.key}: ${first.problem}`, isChange: true }));

@@ -58,11 +58,11 @@ function nameCell({ user }) {
  * @param {() => Promise<void>} reload
  * @param {() => Promise<void>} reloadTeam
  */
-function roleSelect(path, { user, role }, reload, reloadTeam) {
+function roleSelect(path, { user, role, updated_at }, reload, reloadTeam) {
   const choice = select(`role-${user.id}`, roleChoices(), { value: role, class: "narrow", "aria-label": t("team.role_of", { name: user.username }) });
   choice.addEventListener("change", async () => {
     try {
-      const body = { role: /** @type {Member["role"]} */ (choice.value) };
+      const body = { role: /** @type {Member["role"]} */ (choice.value), expected_updated_at: updated_at };
       await orSignIn(call("patch", "/admin/teams/{id}/members/{user_id}", { path: { ...path, user_id: String(user.id) }, body }));
       toast(t("saved"));
       await reload();

@@ -104,7 +104,12 @@ function previewOf(draft) {
       // Not `src`: the back button would lead to the drafts before.
       frame.contentWindow?.location.replace(new URL(made.preview_url, window.location.href).href);
       const names = made.unknown_placeholders.join(", ");
-      replace(unknown, names && el("p", { class: "note warn" }, t("template.unknown", { names })));
+      const missing = made.missing_placeholders.join(", ");
+      replace(
+        unknown,
+        missing && el("p", { class: "note bad" }, t("template.missing", { names: missing })),
+        names && el("p", { class: "note warn" }, t("template.unknown", { names })),
+      );
     } catch (error) {
       if (own !== number) return;
       if (error instanceof Refusal && error.code === "bad_request") replace(unknown, el("p", { class: "note bad" }, english(error.msg)));

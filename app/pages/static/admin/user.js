@@ -9,10 +9,10 @@ import { day } from "../base/format.js";
 import { t } from "../base/i18n.js";
 import { leaveFor, setTitle } from "../base/page.js";
 import { showProblem } from "../base/problem.js";
-import { load } from "../base/retry.js";
+import { load, onDemand } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { avatar } from "../console/avatar.js";
-import { actButton, button } from "../console/fields.js";
+import { actButton } from "../console/fields.js";
 import { list } from "../console/list.js";
 import { open } from "../console/open.js";
 import { empty, facts, panel } from "../console/panel.js";
@@ -73,7 +73,7 @@ function showHead(host, user, isOwn, changed) {
     panel(
       "who",
       t("user.who"),
-      { actions: isOwn ? [] : [button(t("user.change_email"), { class: "secondary small", click: async () => (await import("./user_dialogs.js")).askForEmail(user, changed) })] },
+      { actions: isOwn ? [] : [actButton(t("user.change_email"), { class: "secondary small" }, async () => (await onDemand(() => import("./user_dialogs.js"))).askForEmail(user, changed))] },
       el(
         "div",
         { class: "who-line" },

@@ -6,11 +6,11 @@ import { asOwner } from "../base/confirm.js";
 import { confirmed } from "../base/dialog.js";
 import { el, replace } from "../base/dom.js";
 import { ago, day, moment } from "../base/format.js";
-import { english, t } from "../base/i18n.js";
-import { load } from "../base/retry.js";
+import { asSaid, t } from "../base/i18n.js";
+import { load, onDemand } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { deviceWords } from "../console/agents.js";
-import { actButton, button } from "../console/fields.js";
+import { actButton } from "../console/fields.js";
 import { badge, facts, panel } from "../console/panel.js";
 import { showOnce } from "../console/secret.js";
 import { table } from "../console/table.js";
@@ -50,7 +50,7 @@ function credentialsPanel(about, credentials, changed) {
   const renew = () => readAgain(about, changed);
   const buttons = [
     doer("user.reset_mail", () => call("post", "/admin/users/{id}/password-reset-mail", { path }), { done: "user.reset_mail_sent" }),
-    button(t("user.set_password"), { class: "secondary small", click: async () => (await import("./user_dialogs.js")).askForPassword(user, renew) }),
+    actButton(t("user.set_password"), { class: "secondary small" }, async () => (await onDemand(() => import("./user_dialogs.js"))).askForPassword(user, renew)),
     doer("user.generate", () => call("put", "/admin/users/{id}/password", { path, body: {} }), { ask: "user.generate_text", then: (answer) => showGenerated(about, answer, changed) }),
     factors.length > 0 && doer("user.reset_mfa", () => call("delete", "/admin/users/{id}/mfa", { path }), { ask: "user.reset_mfa_text", done: "user.reset_mfa_done", then: again }),
     Boolean(failed || locked) && doer("user.unlock", () => call("post", "/admin/users/{id}/unlock", { path }), { done: "user.unlocked", then: again }),
@@ -125,7 +125,7 @@ async function remove({ again }, title, work) {
     if ((await attempt(false)) === null) return;
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== "conflict") throw error;
-    const isForced = await confirmed({ title, text: el("p", {}, english(error.msg), " ", t("user.last_way")), verb: t("user.remove_anyway") });
+    const isForced = await confirmed({ title, text: el("p", {}, asSaid(error.msg), " ", t("user.last_way")), verb: t("user.remove_anyway") });
     if (!isForced || (await attempt(true)) === null) return;
   }
   toast(t("user.removed"));

@@ -1,13 +1,14 @@
 // @ts-check
-// Calls the service: CSRF token, one refresh for all tabs, one repeat.
+// Calls the service: CSRF token, one refresh for all tabs, one repeat; changes only for whom they are meant.
 
-import { csrfToken } from "./cookies.js";
+import { csrfToken, keep, kept } from "./kept.js";
 
 /** @typedef {import("../../types").Method} Method */
 
 const API = "/api/v1";
 const REFRESHED = "gatehouse-refreshed";
 const JUST_NOW_MS = 5000;
+const OTHER_USER = "auth.session_user_mismatch";
 const IS_TOKEN_REFUSED = /^auth\.token_(missing|expired|invalid)$/;
 // Where token_invalid is about a flow and not the session, or the session is renewed or ended anyway.
 const IS_LEFT_ALONE = /\/(setup|register|login)\/finish$|\/auth\/(refresh|logout)$/;
@@ -15,13 +16,15 @@ const IS_LEFT_ALONE = /\/(setup|register|login)\/finish$|\/auth\/(refresh|logout
 /** Why a call did not succeed; without an answer of the service the status is 0. */
 export class Refusal extends Error {
   /**
-   * @param {{ status: number, code: string, msg?: string, retryAfter?: number, requestId?: string, isChange: boolean }} about
+   * @param {{ status: number, code: string, msg?: string, data?: Record<string, unknown> | null, retryAfter?: number, requestId?: string, isChange: boolean }} about
    */
-  constructor({ status, code, msg = "", retryAfter = 0, requestId = "", isChange }) {
+  constructor({ status, code, msg = "", data = null, retryAfter = 0, requestId = "", isChange }) {
     super(msg || code);
     this.status = status;
     this.code = code;
     this.msg = msg;
+    /** What else the service says of it. */
+    this.data = data;
     this.retryAfter = retryAfter;
     this.requestId = requestId;
     /** Whether it would have changed something, so that it must not be repeated blindly. */
@@ -39,6 +42,29 @@ export class Refusal extends Error {
   }
 }
 
+/** Whose session the page believes to be in; 0 before it knows. */
+let userId = 0;
+
+/** Changes are meant for this account from now on, and refused if the cookies are another's. */
+export function meanFor(/** @type {number} */ id) {
+  userId = id;
+}
+
+/** What a change says of itself. @returns {Record<string, string>} */
+export function headersOfChange() {
+  return { ...(csrfToken() && { "X-CSRF-Token": csrfToken() }), ...(userId && { "X-Session-User": String(userId) }) };
+}
+
+/**
+ * Where the cookies are another account's by now, the page begins anew for that one, and says so.
+ * @param {unknown} error
+ */
+export function noteOtherUser(error) {
+  if (!(error instanceof Refusal) || error.code !== OTHER_USER || !userId) return;
+  window.history.replaceState({ ...window.history.state, notice: `error.${OTHER_USER}` }, "");
+  window.location.reload();
+}
+
 /**
  * Returns `data` of the answer. Where a token was refused, nothing was done: the call is repeated once.
  * @template {Method} M
@@ -52,10 +78,13 @@ export class Refusal extends Error {
 export async function call(method, path, options = {}) {
   const url = addressOf(path, options);
   try {
-    return await send(method, url, options);
+    return await send(method, url, options).catch(async (error) => {
+      if (IS_LEFT_ALONE.test(url) || !csrfToken() || !(error instanceof Refusal) || !(await hasNewToken(error))) throw error;
+      return send(method, url, options);
+    });
   } catch (error) {
-    if (IS_LEFT_ALONE.test(url) || !csrfToken() || !(error instanceof Refusal) || !(await hasNewToken(error))) throw error;
-    return send(method, url, options);
+    noteOtherUser(error);
+    throw error;
   }
 }
 
@@ -72,7 +101,7 @@ async function hasNewToken({ code }) {
  */
 export function refresh() {
   return alone(async () => {
-    const last = Number(localStorage.getItem(REFRESHED) ?? 0);
+    const last = Number(kept("localStorage", REFRESHED));
     if (Math.abs(Date.now() - last) < JUST_NOW_MS) return true; // another tab has just done it
     try {
       await send("post", `${API}/auth/refresh`, {});
@@ -82,7 +111,7 @@ export function refresh() {
       if (![401, 403].includes(error.status)) throw error;
       if (error.code !== "auth.refresh_token_stale") return false;
     }
-    localStorage.setItem(REFRESHED, String(Date.now()));
+    keep("localStorage", REFRESHED, String(Date.now()));
     return true;
   });
 }
@@ -94,7 +123,7 @@ export function refresh() {
  */
 export function logOut() {
   return alone(async () => {
-    localStorage.removeItem(REFRESHED);
+    keep("localStorage", REFRESHED, "");
     await send("post", `${API}/auth/logout`, {});
   });
 }
@@ -103,13 +132,23 @@ export function logOut() {
 let running = Promise.resolve();
 
 /**
- * Does one thing at a time: over all tabs where browsers have locks, on https and localhost.
+ * Does one thing at a time: over all tabs where browsers have locks, on https and localhost, and
+ * for sites for which they keep anything.
  * @template T
  * @param {() => Promise<T>} work
  * @returns {Promise<T>}
  */
-function alone(work) {
-  if (navigator.locks) return /** @type {Promise<T>} */ (navigator.locks.request(REFRESHED, work));
+async function alone(work) {
+  let isBegun = false;
+  const begin = () => {
+    isBegun = true;
+    return work();
+  };
+  try {
+    if (navigator.locks) return /** @type {T} */ (await navigator.locks.request(REFRESHED, begin));
+  } catch (error) {
+    if (isBegun) throw error;
+  }
   const next = running.catch(() => undefined).then(work);
   running = next;
   return next;
@@ -134,9 +173,7 @@ function addressOf(path, options) {
  */
 async function send(method, url, { body, form, signal, asBlob }) {
   const isChange = method !== "get";
-  /** @type {Record<string, string>} */
-  const headers = {};
-  if (isChange && csrfToken()) headers["X-CSRF-Token"] = csrfToken();
+  const headers = isChange ? headersOfChange() : {};
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let answer;
   try {
@@ -158,6 +195,7 @@ async function send(method, url, { body, form, signal, asBlob }) {
     status: answer.status,
     code: code ?? "unknown",
     msg,
+    data,
     retryAfter: Number(answer.headers.get("Retry-After") ?? 0),
     requestId: answer.headers.get("X-Request-ID") ?? "",
     isChange,

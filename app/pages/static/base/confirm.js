@@ -4,10 +4,11 @@
 import { call, Refusal } from "./api.js";
 import { openDialog } from "./dialog.js";
 import { el, replace } from "./dom.js";
-import { explained } from "./errors.js";
+import { explained, sentences } from "./errors.js";
 import { act, busy, handle } from "./form.js";
 import { t } from "./i18n.js";
 import { leaveFor, say } from "./page.js";
+import { onDemand } from "./retry.js";
 import { isPossible, NoPasskey, stop, usePasskey } from "./webauthn.js";
 
 /** @typedef {import("../../types").Data<"get", "/auth/confirmation">} Ways */
@@ -56,7 +57,7 @@ function isConfirmed(why, ways, hasApp, providers) {
   return new Promise((resolve) => {
     let isDone = false;
     const problem = el("p", { class: "field-error", role: "alert" });
-    const fail = (/** @type {unknown} */ error) => replace(problem, error ? textOf(error) : "");
+    const fail = (/** @type {unknown} */ error) => replace(problem, ...(error ? textOf(error) : []));
     const done = () => {
       isDone = true;
       close();
@@ -79,8 +80,8 @@ function isConfirmed(why, ways, hasApp, providers) {
 
 /** @param {unknown} error */
 function textOf(error) {
-  if (!(error instanceof NoPasskey)) return explained(error, OWN).text;
-  return error.isSilent ? "" : t(`passkey.${error.reason}`);
+  if (!(error instanceof NoPasskey)) return sentences(explained(error, OWN));
+  return error.isSilent ? [] : [t(`passkey.${error.reason}`)];
 }
 
 /**
@@ -91,8 +92,15 @@ function passkeyButton(done, fail) {
   const button = el("button", { type: "button", class: "primary" }, t("confirm.passkey"));
   const confirm = async () => {
     const { flow_id, public_key } = await call("post", "/auth/confirmation/passkey/start");
-    const credential = await usePasskey(/** @type {any} */ (public_key).publicKey);
-    await call("post", "/auth/confirmation/passkey/finish", { body: { flow_id, credential } });
+    const options = /** @type {any} */ (public_key).publicKey;
+    const credential = await usePasskey(options);
+    try {
+      await call("post", "/auth/confirmation/passkey/finish", { body: { flow_id, credential } });
+    } catch (error) {
+      const told = onDemand(() => import("./signals.js")).then(({ forgetUnknown }) => forgetUnknown(error, options.rpId, credential.id));
+      await told.catch(() => undefined);
+      throw error;
+    }
     done();
   };
   button.addEventListener("click", () => act(button, t("confirm.busy"), confirm, { fail }));
@@ -178,7 +186,7 @@ function sendButton(fail) {
     const finish = busy(button, t("confirm.busy"));
     fail(null);
     try {
-      const [{ pause }, { resend_after }] = await Promise.all([import("./pause.js"), call("post", "/auth/confirmation/email-code/send")]);
+      const [{ pause }, { resend_after }] = await Promise.all([onDemand(() => import("./pause.js")), call("post", "/auth/confirmation/email-code/send")]);
       finish();
       say(t("confirm.sent"));
       document.getElementById("confirm-code")?.focus();

@@ -2,7 +2,7 @@
 // What to say of a refusal: the key of its text.
 
 import { Refusal } from "./api.js";
-import { hasText, t } from "./i18n.js";
+import { english, hasText, t, translated } from "./i18n.js";
 
 /** Codes that share one text. @type {[RegExp, string][]} */
 const FAMILIES = [
@@ -16,11 +16,11 @@ const FAMILIES = [
 const USUAL_WAIT = 60;
 /** Texts for what an administrator has to look into. */
 const WITH_DETAILS = new Set(["error.fault", "error.source", "error.config.error", "error.storage.unknown"]);
-/** Codes for which no text of ours can say what is wrong. */
+/** Codes that stand for many conditions: the service's sentence says which. */
 const SPOKEN_BY_SERVICE = new Set(["bad_request", "forbidden", "conflict"]);
 
 /**
- * Returns the key of the text for a code and status; "" where the service's own words are shown.
+ * Returns the key of the text for a code and status; "" where the service's sentence says more.
  * @param {string} code
  * @param {number} status
  */
@@ -50,15 +50,36 @@ export function waitText(seconds) {
 }
 
 /**
- * What to show of a failure. `details` are wanted where somebody may have to look into it.
+ * A sentence of the service as a text of ours; where the catalogue lacks it, what its code says, and
+ * the sentence as `words` in English.
+ * @param {string} code one of those that stand for many conditions
+ * @param {string} sentence
+ */
+export function spoken(code, sentence) {
+  const text = translated(sentence);
+  return text ? { text, words: "" } : { text: t(`error.${code}`), words: sentence };
+}
+
+/**
+ * What to show of a failure. `words` are the service's own, in English; `details` are wanted where
+ * somebody may have to look into it.
  * @param {unknown} error
  * @param {Record<string, string>} [own] keys of texts by code, where a page knows better
- * @returns {{ text: string, isEnglish: boolean, hasDetails: boolean }}
+ * @returns {{ text: string, words: string, hasDetails: boolean }}
  */
 export function explained(error, own = {}) {
-  if (!(error instanceof Refusal)) return { text: t("error.script"), isEnglish: false, hasDetails: false };
+  if (!(error instanceof Refusal)) return { text: t("error.script"), words: "", hasDetails: false };
   const key = own[error.code] ?? (isInDoubt(error) ? "error.doubt" : keyOf(error.code, error.status));
-  if (!key) return { text: error.msg, isEnglish: true, hasDetails: false };
-  if (key === "error.rate_limited") return { text: waitText(error.retryAfter || USUAL_WAIT), isEnglish: false, hasDetails: false };
-  return { text: t(key), isEnglish: false, hasDetails: WITH_DETAILS.has(key) };
+  if (!key) return { ...spoken(error.code, error.msg), hasDetails: false };
+  if (key === "error.rate_limited") return { text: waitText(error.retryAfter || USUAL_WAIT), words: "", hasDetails: false };
+  return { text: t(key), words: "", hasDetails: WITH_DETAILS.has(key) };
+}
+
+/**
+ * A text, and behind it the service's own words.
+ * @param {{ text: string, words: string }} explanation
+ * @returns {import("./dom.js").Child[]}
+ */
+export function sentences({ text, words }) {
+  return words ? [text, " ", english(words)] : [text];
 }

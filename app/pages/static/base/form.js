@@ -3,9 +3,12 @@
 
 import { Refusal } from "./api.js";
 import { el } from "./dom.js";
-import { explained } from "./errors.js";
+import { explained, sentences, spoken } from "./errors.js";
 import { hasText, t } from "./i18n.js";
 import { clearProblem, showProblem, showProblemIn } from "./problem.js";
+
+/** The service names the member of the body that it does not take, and says why. */
+const COMPLAINT = /^invalid JSON request body: (\w+): ([^;]*)/;
 
 /**
  * @typedef {object} Handling
@@ -106,14 +109,15 @@ export async function act(button, text, work, { own, fail = (error) => showProbl
  * Marks a field as wrong, or with "" as right.
  * @param {HTMLInputElement} field
  * @param {string} text
+ * @param {string} [words] the service's own, in English
  */
-export function mark(field, text) {
+export function mark(field, text, words = "") {
   const id = `${field.id}-error`;
   const others = (field.getAttribute("aria-describedby") ?? "").split(" ").filter((one) => one && one !== id);
   document.getElementById(id)?.remove();
   if (text) {
     others.unshift(id);
-    field.closest(".field")?.append(el("p", { class: "field-error", id }, text));
+    field.closest(".field")?.append(el("p", { class: "field-error", id }, ...sentences({ text, words })));
     field.setAttribute("aria-invalid", "true");
   } else {
     field.removeAttribute("aria-invalid");
@@ -174,11 +178,11 @@ function complaint(field, { checks }) {
 function fail(form, { fields, own, actions, taken }, error) {
   if (error instanceof Refusal) {
     if (taken?.(error)) return;
-    // The service names the member of the body that it does not take.
-    const name = /^invalid JSON request body: (\w+): /.exec(error.msg)?.[1] ?? fields?.[error.code];
-    const field = fieldsOf(form).find((one) => one.name === name);
+    const [, named, complaint] = COMPLAINT.exec(error.msg) ?? [];
+    const field = fieldsOf(form).find((one) => one.name === (named ?? fields?.[error.code]));
     if (field) {
-      mark(field, explained(error, own).text);
+      const { text, words } = complaint && !own?.[error.code] ? spoken(error.code, complaint) : explained(error, own);
+      mark(field, text, words);
       field.focus();
       return;
     }

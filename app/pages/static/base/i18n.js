@@ -11,11 +11,24 @@ let plural;
 /** The language of the page, as in `lang`. */
 export const language = document.documentElement.lang;
 
-/** Loads the catalogue; nothing may be drawn before. */
+const AGAIN_MS = 1000;
+
+/**
+ * Loads the catalogue, and once more if it did not arrive; nothing may be drawn before.
+ * @throws {Error} if there are no texts
+ */
 export async function loadTexts() {
   plural = new Intl.PluralRules(language);
+  texts = await readTexts().catch(async () => {
+    await new Promise((done) => setTimeout(done, AGAIN_MS));
+    return readTexts();
+  });
+}
+
+async function readTexts() {
   const answer = await fetch(String(document.documentElement.dataset.catalogue));
-  texts = await answer.json();
+  if (!answer.ok) throw new Error(`no texts: ${answer.status}`);
+  return answer.json();
 }
 
 /** @param {string} key */
@@ -42,6 +55,22 @@ export function t(key, values = {}) {
 export function rich(key, values) {
   const parts = template(key, values).split(/\{(\w+)\}/);
   return parts.map((part, index) => (index % 2 ? asChild(values[part]) : part));
+}
+
+/**
+ * A sentence of the service in the language of the page; undefined if the catalogue does not have it.
+ * @param {string} sentence
+ */
+export function translated(sentence) {
+  return texts[sentence] ?? (language === "en" ? sentence : undefined);
+}
+
+/**
+ * The same to be shown: in English, and marked so, where there is no other.
+ * @param {string} sentence
+ */
+export function asSaid(sentence) {
+  return texts[sentence] ?? english(sentence);
 }
 
 /**

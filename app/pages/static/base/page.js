@@ -1,7 +1,7 @@
 // @ts-check
 // What every page begins with: texts, theme, language, and what keeps it from working here.
 
-import { cookie, remember } from "./cookies.js";
+import { cookie, remember } from "./kept.js";
 import { byId, el, input } from "./dom.js";
 import { language, loadTexts, rich, t } from "./i18n.js";
 import { icon } from "./icons.js";
@@ -17,9 +17,14 @@ const root = document.documentElement;
 export async function start(run) {
   // A page that comes back with the back button may show what is not so any more.
   window.addEventListener("pageshow", ({ persisted }) => persisted && window.location.reload());
-  await loadTexts();
-  rememberLanguage();
+  if (rememberLanguage()) return;
   offerThemes();
+  try {
+    await loadTexts();
+  } catch {
+    return settle(false);
+  }
+  settle(true);
   for (const button of document.querySelectorAll("[data-reveals]")) {
     const name = String(/** @type {HTMLElement} */ (button).dataset.reveals);
     reveal(/** @type {HTMLElement} */ (button), input(name));
@@ -34,6 +39,35 @@ export async function start(run) {
   }
 }
 
+/**
+ * Hides what the document says in case parts of the page do not arrive, unless they did not; and says
+ * what was noted for this load alone.
+ * @param {boolean} hasTexts
+ */
+function settle(hasTexts) {
+  const box = byId("incomplete");
+  if (!hasTexts) root.dataset.incomplete = "";
+  box.hidden = root.dataset.incomplete === undefined;
+  box.querySelector("a")?.addEventListener("click", (event) => {
+    event.preventDefault();
+    window.location.reload(); // the link would drop what is noted in the state
+  });
+  const { notice, ...rest } = window.history.state ?? {};
+  const url = new URL(window.location.href);
+  if (url.hash === "#unsent") url.hash = "";
+  window.history.replaceState(rest, "", url);
+  if (notice && hasTexts) note("warn", t(notice));
+  if (document.readyState === "complete") endRetry();
+  else window.addEventListener("load", endRetry, { once: true }); // a style may be missing yet
+}
+
+/** All parts are there: what is missing another time is asked for again, see arrival.js. */
+function endRetry() {
+  if (root.dataset.incomplete !== undefined) return;
+  const { isRetry: _, ...rest } = window.history.state ?? {};
+  window.history.replaceState(rest, "");
+}
+
 /** @param {string} text */
 export function setTitle(text) {
   document.title = `${text} – ${root.dataset.site}`;
@@ -46,7 +80,8 @@ export function setTitle(text) {
  */
 export function note(kind, ...content) {
   const mark = icon(kind === "good" ? "done" : "problem");
-  byId("notes").append(el("div", { class: `note ${kind}`, role: "status" }, mark, el("p", {}, ...content)));
+  // Another step may have taken the place of what it belongs to.
+  document.getElementById("notes")?.append(el("div", { class: `note ${kind}`, role: "status" }, mark, el("p", {}, ...content)));
 }
 
 /** Says something to screen readers, which hear nothing below a dialog, and no text twice. */
@@ -67,15 +102,23 @@ function carryOn(link) {
   link.href = withReturnPath(String(link.getAttribute("href")));
 }
 
+/** Returns whether the page is being loaded again, in the language that was chosen meanwhile. */
 function rememberLanguage() {
   const picker = /** @type {HTMLSelectElement | null} */ (document.getElementById("language"));
-  const url = new URL(window.location.href);
-  if (url.searchParams.get("lang") === language) remember("service_language", language);
-  picker?.addEventListener("change", () => {
-    remember("service_language", picker.value);
-    url.searchParams.delete("lang");
-    window.location.replace(url);
-  });
+  if (new URLSearchParams(window.location.search).get("lang") === language) remember("service_language", language);
+  if (!picker) return false;
+  const choose = () => {
+    const url = new URL(window.location.href);
+    if (remember("service_language", picker.value)) url.searchParams.delete("lang");
+    else url.searchParams.set("lang", picker.value);
+    // Unlike an address, a load keeps what the state has: the token of a mailed link.
+    window.history.replaceState(window.history.state, "", url);
+    window.location.reload();
+  };
+  picker.addEventListener("change", choose);
+  const isEarly = !picker.selectedOptions[0]?.defaultSelected; // chosen before this was there
+  if (isEarly) choose();
+  return isEarly;
 }
 
 function offerThemes() {

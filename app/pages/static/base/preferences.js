@@ -1,8 +1,8 @@
 // @ts-check
 // What an account prefers, for the documents of these pages: they know no account, but two cookies.
 
-import { call } from "./api.js";
-import { remember } from "./cookies.js";
+import { call, meanFor } from "./api.js";
+import { remember } from "./kept.js";
 import { language as here } from "./i18n.js";
 import { tellWhoIsHere } from "./session.js";
 
@@ -14,7 +14,10 @@ import { tellWhoIsHere } from "./session.js";
  */
 export async function adoptPreferences(known = null) {
   const me = known ?? (await call("get", "/auth/me", { query: { fields: "preferences" } }).catch(() => null));
-  if (me) tellWhoIsHere(me.id);
+  if (me) {
+    meanFor(me.id);
+    tellWhoIsHere(me.id);
+  }
   const { language, theme_mode } = me?.preferences ?? {};
   const offered = [...document.querySelectorAll("#language option")].map((one) => /** @type {HTMLOptionElement} */ (one).value);
   if (me && !language) await call("patch", "/auth/preferences", { body: { language: here } }).catch(() => undefined);

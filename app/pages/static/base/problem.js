@@ -3,8 +3,8 @@
 
 import { Refusal } from "./api.js";
 import { byId, el, replace } from "./dom.js";
-import { explained, waitText } from "./errors.js";
-import { english, t } from "./i18n.js";
+import { explained, sentences, waitText } from "./errors.js";
+import { t } from "./i18n.js";
 import { icon } from "./icons.js";
 
 /** @type {ReturnType<typeof setInterval> | undefined} */
@@ -20,18 +20,20 @@ let ticking;
 export function showProblem(error, { own = {}, actions = [], isQuiet = false } = {}) {
   const isLimit = error instanceof Refusal && error.status === 429 && error.retryAfter > 0;
   if (isLimit && !(error.code in own)) return showWait(error.retryAfter, isQuiet);
-  const { text, isEnglish, hasDetails } = explained(error, own);
-  const details = hasDetails && error instanceof Refusal && detailsOf(error);
+  const explanation = explained(error, own);
+  const details = explanation.hasDetails && error instanceof Refusal && detailsOf(error);
   const all = [...actions, ...waysOut(error)];
-  show("bad", [isEnglish ? english(text) : text], { actions: all, details, isQuiet });
+  show("bad", sentences(explanation), { actions: all, details, isQuiet });
 }
 
 /**
  * Where the session is over: signing in in another tab, so that what was typed in this one is kept.
+ * Where the page itself fails, as without a part that did not arrive: loading it again.
  * @param {unknown} error
  */
 function waysOut(error) {
-  const isOver = error instanceof Refusal && error.isSignedOut && document.getElementById("sign-out");
+  if (!(error instanceof Refusal)) return [el("button", { type: "button", class: "secondary small", click: () => window.location.reload() }, t("load_again"))];
+  const isOver = error.isSignedOut && document.getElementById("sign-out");
   return isOver ? [el("a", { href: "/login", target: "_blank" }, t("sign_in.other_tab"))] : [];
 }
 
@@ -42,10 +44,9 @@ function waysOut(error) {
  * @param {Record<string, string>} [own] as in showProblem
  */
 export function showProblemIn(dialog, error, own) {
-  const { text, isEnglish } = explained(error, own);
   const ways = waysOut(error).flatMap((way) => [" ", way]);
   clearProblem();
-  const box = el("p", { class: "field-error", id: "dialog-problem", role: "alert" }, isEnglish ? english(text) : text, ...ways);
+  const box = el("p", { class: "field-error", id: "dialog-problem", role: "alert" }, ...sentences(explained(error, own)), ...ways);
   dialog.querySelector(".dialog-actions")?.before(box);
 }
 
@@ -69,7 +70,7 @@ export function clearProblem() {
 
 /**
  * @param {string} kind
- * @param {(string | Node)[]} text
+ * @param {import("./dom.js").Child[]} text
  * @param {{ actions?: HTMLElement[], details?: HTMLElement | false, isQuiet?: boolean }} [how]
  */
 function show(kind, text, { actions = [], details = false, isQuiet = false } = {}) {

@@ -1,5 +1,5 @@
 // @ts-check
-// Reads that go on until the service answers; a change is never repeated.
+// Reads that go on until the service answers, a change is never repeated; modules that few visits need.
 
 import { Refusal } from "./api.js";
 import { el } from "./dom.js";
@@ -58,4 +58,14 @@ export async function load(ask, { isQuiet = false } = {}) {
   } finally {
     if (isShown) clearProblem();
   }
+}
+
+/**
+ * Loads a module when it is needed, and once more if it did not arrive.
+ * @template T
+ * @param {() => Promise<T>} load imports it
+ * @returns {Promise<T>}
+ */
+export function onDemand(load) {
+  return load().catch(load);
 }

@@ -32,5 +32,6 @@ function looksLikeAddress(value) {
   const at = value.trim().lastIndexOf("@");
   const labels = value.trim().slice(at + 1).split(".");
   const areFine = labels.length > 1 && labels.every((label) => LABEL.test(label) || /[^\0-\x7f]/.test(label));
-  return LOCAL_PART.test(value.trim().slice(0, Math.max(at, 0))) && areFine;
+  const local = value.trim().slice(0, Math.max(at, 0));
+  return LOCAL_PART.test(local) && !local.includes("=?") && areFine;
 }

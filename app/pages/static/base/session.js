@@ -1,19 +1,28 @@
 // @ts-check
 // Pages of signed-in accounts: who it is, and what happens when the session ends.
 
-import { call, logOut, Refusal } from "./api.js";
-import { csrfToken } from "./cookies.js";
+import { call, logOut, meanFor, Refusal } from "./api.js";
+import { csrfToken } from "./kept.js";
 import { leaveFor } from "./page.js";
 import { signInPath } from "./return_path.js";
 
 /** @typedef {import("../../types").Data<"get", "/auth/me">} Me */
 
-const channel = new BroadcastChannel("gatehouse");
+const channel = openChannel();
 const SIGNED_OUT = "signed-out";
 const SIGNED_OUT_PATH = "/login?signed_out=1";
 
 /** Somebody signs out: answers that are still on their way lead nowhere any more. */
 let isLeaving = false;
+
+/** Null in browsers that keep nothing for this site: its tabs then learn of each other by refusals. */
+function openChannel() {
+  try {
+    return new BroadcastChannel("gatehouse");
+  } catch {
+    return null;
+  }
+}
 
 /**
  * Returns who is signed in; leads everybody else to the page that is theirs, and does not return.
@@ -24,8 +33,9 @@ export async function signedIn() {
   if (!csrfToken()) return /** @type {never} */ (await leaveFor(signInPath()));
   const me = await orSignIn(call("get", "/auth/me"));
   if (me.must_change_password && hasPasswords()) return /** @type {never} */ (await leaveFor("/force-password-change"));
+  meanFor(me.id);
   tellWhoIsHere(me.id);
-  channel.addEventListener("message", ({ data }) => {
+  channel?.addEventListener("message", ({ data }) => {
     if (data === SIGNED_OUT) {
       isLeaving = true;
       leaveFor(SIGNED_OUT_PATH);
@@ -38,7 +48,7 @@ export async function signedIn() {
 
 /** Pages of another account in other tabs then load again. */
 export function tellWhoIsHere(/** @type {number} */ id) {
-  channel.postMessage(id);
+  channel?.postMessage(id);
 }
 
 /** Without them nobody can be made to change theirs. */
@@ -54,7 +64,9 @@ function hasPasswords() {
 export async function whoIsSignedIn() {
   if (!csrfToken()) return null;
   try {
-    return await call("get", "/auth/me");
+    const me = await call("get", "/auth/me");
+    meanFor(me.id);
+    return me;
   } catch (error) {
     if (error instanceof Refusal && (error.isSignedOut || error.status === 403)) return null;
     throw error;
@@ -101,5 +113,5 @@ export async function signOut() {
 /** Other tabs then show nothing of the account any more. */
 export function tellSignedOut() {
   isLeaving = true;
-  channel.postMessage(SIGNED_OUT);
+  channel?.postMessage(SIGNED_OUT);
 }

@@ -4,7 +4,7 @@
 // A browser runs one such request at a time, so a new one ends the one before it; a request for
 // autofill may have waited for minutes.
 
-import { creationOptions, credentialJson, requestOptions } from "./webauthn_json.js";
+import { onDemand } from "./retry.js";
 
 /** @type {AbortController | null} */
 let current = null;
@@ -58,7 +58,10 @@ export function stop() {
  * @throws {NoPasskey}
  */
 export function createPasskey(options) {
-  return alone((signal) => navigator.credentials.create({ publicKey: creationOptions(options), signal }));
+  return alone(async (signal) => {
+    const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON?.(options) ?? (await byHand()).creationOptions(options);
+    return navigator.credentials.create({ publicKey, signal });
+  });
 }
 
 /**
@@ -70,17 +73,10 @@ export function createPasskey(options) {
  * @throws {NoPasskey}
  */
 export function usePasskey(options, mediation) {
-  return alone((signal) => navigator.credentials.get({ publicKey: requestOptions(options), mediation, signal }));
-}
-
-/**
- * Tells the browser that the service does not know a passkey, so that it is not offered again.
- * @param {string} rpId
- * @param {string} credentialId
- */
-export function forget(rpId, credentialId) {
-  const api = /** @type {any} */ (window.PublicKeyCredential);
-  return api.signalUnknownCredential?.({ rpId, credentialId })?.catch(() => undefined);
+  return alone(async (signal) => {
+    const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON?.(options) ?? (await byHand()).requestOptions(options);
+    return navigator.credentials.get({ publicKey, mediation, signal });
+  });
 }
 
 /**
@@ -90,10 +86,25 @@ async function alone(ask) {
   stop();
   const own = (current = new AbortController());
   try {
-    return credentialJson(await ask(own.signal));
+    return await credentialJson(await ask(own.signal));
   } catch (error) {
     throw new NoPasskey(REASONS[/** @type {Error} */ (error).name] ?? "unsupported", error);
   } finally {
     if (current === own) current = null;
   }
+}
+
+/** @param {any} credential */
+async function credentialJson(credential) {
+  try {
+    return credential.toJSON();
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return (await byHand()).credentialJson(credential);
+  }
+}
+
+/** What browsers do themselves since WebAuthn Level 3. */
+function byHand() {
+  return onDemand(() => import("./webauthn_json.js"));
 }

@@ -1,14 +1,11 @@
 // @ts-check
 // Between the JSON of the service and the objects of navigator.credentials.
 //
-// Browsers do this themselves (WebAuthn Level 3, sections 5.1.8 to 5.1.10); older ones, and
-// credentials that a password manager's extension hands out, need it done by hand.
+// Browsers do this themselves (WebAuthn Level 3, sections 5.1.8 to 5.1.10). This is for older ones, and
+// for credentials that a password manager's extension hands out.
 
 /** @param {any} json */
 export function creationOptions(json) {
-  if (window.PublicKeyCredential.parseCreationOptionsFromJSON) {
-    return window.PublicKeyCredential.parseCreationOptionsFromJSON(json);
-  }
   return {
     ...json,
     challenge: bytes(json.challenge),
@@ -19,9 +16,6 @@ export function creationOptions(json) {
 
 /** @param {any} json */
 export function requestOptions(json) {
-  if (window.PublicKeyCredential.parseRequestOptionsFromJSON) {
-    return window.PublicKeyCredential.parseRequestOptionsFromJSON(json);
-  }
   return {
     ...json,
     challenge: bytes(json.challenge),
@@ -31,11 +25,6 @@ export function requestOptions(json) {
 
 /** @param {any} credential */
 export function credentialJson(credential) {
-  try {
-    return credential.toJSON();
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-  }
   const { id, rawId, type, authenticatorAttachment, response } = credential;
   return {
     id,

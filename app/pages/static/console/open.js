@@ -5,8 +5,9 @@ import { byId, el, replace } from "../base/dom.js";
 import { useZone } from "../base/format.js";
 import { act } from "../base/form.js";
 import { t } from "../base/i18n.js";
+import { keep, kept } from "../base/kept.js";
 import { start } from "../base/page.js";
-import { load } from "../base/retry.js";
+import { load, onDemand } from "../base/retry.js";
 import { signedIn, signOut } from "../base/session.js";
 import { avatar } from "./avatar.js";
 
@@ -23,7 +24,7 @@ export function open(run) {
     if (await looksOtherwise(me)) return window.location.reload();
     useZone(me.preferences?.display_time_zone);
     showWho(me);
-    if (new URLSearchParams(window.location.search).has("external_auth")) (await import("./returned.js")).showReturn();
+    if (new URLSearchParams(window.location.search).has("external_auth")) (await onDemand(() => import("./returned.js"))).showReturn();
     if (byId("main").dataset.section === "admin" && me.role !== "admin") return refuse();
     try {
       await run(me);
@@ -39,9 +40,9 @@ export function open(run) {
  * @param {Me} me
  */
 async function looksOtherwise(me) {
-  if (!window.sessionStorage.getItem("arriving")) return false;
-  window.sessionStorage.removeItem("arriving");
-  return import("../base/preferences.js").then(({ adoptPreferences }) => adoptPreferences(me)).catch(() => false);
+  if (!kept("sessionStorage", "arriving")) return false;
+  keep("sessionStorage", "arriving", "");
+  return onDemand(() => import("../base/preferences.js")).then(({ adoptPreferences }) => adoptPreferences(me)).catch(() => false);
 }
 
 /**

@@ -2,10 +2,12 @@
 // Signs in to an account that has just been made, with what was typed for it.
 
 import { call, Refusal } from "../base/api.js";
-import { csrfToken } from "../base/cookies.js";
-import { language, t } from "../base/i18n.js";
+import { t } from "../base/i18n.js";
+import { csrfToken } from "../base/kept.js";
 import { leaveFor } from "../base/page.js";
+import { adoptPreferences } from "../base/preferences.js";
 import { showNotice } from "../base/problem.js";
+import { onDemand } from "../base/retry.js";
 import { afterSignIn, withReturnPath } from "../base/return_path.js";
 
 /**
@@ -21,11 +23,11 @@ export async function enter(identifier, password, { outcome, to = afterSignIn() 
     if (!(error instanceof Refusal) || error.code !== "auth.pending_activation") {
       return leaveFor(withReturnPath(`/login?${outcome}=1`));
     }
-    const { pendingActivation } = await import("./pending.js");
+    const { pendingActivation } = await onDemand(() => import("./pending.js"));
     return pendingActivation(identifier);
   }
   if (!csrfToken()) return showNotice(t("error.no_cookies"));
-  // The language of this page, so that other devices show it, too.
-  await call("patch", "/auth/preferences", { body: { language } }).catch(() => undefined);
+  // The language of this page becomes the account's, so that other devices show it, too.
+  await adoptPreferences().catch(() => undefined);
   return leaveFor(to);
 }

@@ -5,6 +5,7 @@ import { call } from "../base/api.js";
 import { el } from "../base/dom.js";
 import { act, handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
+import { keep } from "../base/kept.js";
 import { leaveFor } from "../base/page.js";
 import { clearProblem } from "../base/problem.js";
 import { afterSignIn } from "../base/return_path.js";
@@ -40,7 +41,7 @@ function begin(button, { kind, key }) {
   return act(button, t("login.leaving"), async () => {
     const options = { path: { kind, provider: key }, body: { return_path: afterSignIn() } };
     const { authorization_url } = await call("post", "/auth/external-auth/{kind}/{provider}/start", options);
-    window.sessionStorage.setItem("arriving", "1"); // whoever comes back signed in skips the sign-in page
+    keep("sessionStorage", "arriving", "1"); // whoever comes back signed in skips the sign-in page
     await leaveFor(authorization_url);
   });
 }
@@ -71,6 +72,7 @@ function linkForm(flow_token, goOn) {
     { method: "post", novalidate: true },
     field("identifier", t("login.identifier"), "text", "username"),
     field("password", t("login.password"), "password", "current-password"),
+    el("a", { href: "/reset-password" }, t("login.forgot")),
     el("button", { type: "submit", class: "primary" }, t("unknown.link")),
   );
   handle(form, {
@@ -96,6 +98,8 @@ function mailForm(flow_token) {
   handle(form, {
     busy: t("pending.sending"),
     fields: { "auth.email_blocked": "email", "auth.email_not_allowlisted": "email" },
+    own: { "auth.pending_activation": "unknown.unproven" },
+    actions: ({ code }) => (code === "auth.pending_activation" ? [el("a", { href: "/reset-password" }, t("unknown.reset"))] : []),
     async submit({ email = "" }) {
       await call("post", "/auth/external-auth/email-verification/start", { body: { flow_token, email } });
       show(t("unknown.sent_title"), [el("p", { class: "lead" }, t("unknown.sent", { email }))], { emblem: "mail" });

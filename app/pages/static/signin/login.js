@@ -2,14 +2,14 @@
 // Signing in: by password, passkey or provider, and whatever comes in between.
 
 import { call, Refusal } from "../base/api.js";
-import { csrfToken } from "../base/cookies.js";
-import { byId, el, replace } from "../base/dom.js";
+import { csrfToken, keep } from "../base/kept.js";
+import { el, replace } from "../base/dom.js";
 import { act, handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { leaveFor, note, start } from "../base/page.js";
 import { clearProblem, showNotice, showProblem } from "../base/problem.js";
 import { afterSignIn, withReturnPath } from "../base/return_path.js";
-import { untilAnswered } from "../base/retry.js";
+import { onDemand, untilAnswered } from "../base/retry.js";
 import { whoIsSignedIn } from "../base/session.js";
 import * as webauthn from "../base/webauthn.js";
 import { offerInField, stopOffering } from "./passkey_autofill.js";
@@ -20,20 +20,24 @@ import { offerInField, stopOffering } from "./passkey_autofill.js";
 const SWITCHED_OFF = /_login_disabled$/;
 const OF_PASSKEYS = { "auth.credentials_failed": "passkey.refused", "auth.token_invalid": "passkey.too_late" };
 
+const OF_FLOW = /** @type {const} */ (["flow", "expires_in", "methods"]);
+
 const address = new URLSearchParams(window.location.search);
 
-/** Takes a flow out of the address before anything else is loaded. */
+/**
+ * Takes a flow out of the address before anything else is loaded; this entry of the tab's history keeps
+ * it, in case the page is loaded again.
+ */
 function takeFlow() {
-  const flow = address.get("flow") ?? "";
-  if (flow) {
-    const url = new URL(window.location.href);
-    for (const name of ["flow", "expires_in", "methods"]) url.searchParams.delete(name);
-    window.history.replaceState(null, "", url);
-  }
-  return flow;
+  const url = new URL(window.location.href);
+  const { state } = window.history;
+  const given = Object.fromEntries(OF_FLOW.map((name) => [name, address.get(name) ?? state?.[name] ?? ""]));
+  for (const name of OF_FLOW) url.searchParams.delete(name);
+  if (given.flow) window.history.replaceState({ ...state, ...given }, "", url);
+  return given;
 }
 
-const flow = takeFlow();
+const { flow, expires_in, methods } = takeFlow();
 
 /**
  * Goes on after any sign-in.
@@ -43,8 +47,9 @@ async function goOn(step) {
   if (step.status === "mfa_required") return showSecondFactor(/** @type {MfaRequired} */ (step));
   if (!csrfToken()) return showNotice(t("error.no_cookies"));
   if (step.status === "password_change_required") return leaveFor(withReturnPath("/force-password-change"));
-  const { adoptPreferences } = await import("../base/preferences.js");
-  await adoptPreferences();
+  const adopted = onDemand(() => import("../base/preferences.js")).then(({ adoptPreferences }) => adoptPreferences());
+  const told = onDemand(() => import("../base/signals.js")).then(({ tellOfPasskeys }) => tellOfPasskeys());
+  await Promise.allSettled([adopted, told]); // whoever is signed in goes on all the same
   return leaveFor(afterSignIn());
 }
 
@@ -52,7 +57,7 @@ async function goOn(step) {
 async function showSecondFactor(challenge) {
   stopOffering();
   clearProblem();
-  const { secondFactor } = await import("./second_factor.js");
+  const { secondFactor } = await onDemand(() => import("./second_factor.js"));
   secondFactor(challenge, goOn);
 }
 
@@ -86,13 +91,13 @@ function loadAgain() {
 function carryAddress(/** @type {HTMLFormElement} */ form) {
   const field = /** @type {HTMLInputElement} */ (form.elements.namedItem("identifier"));
   for (const link of document.querySelectorAll("[data-carries]")) {
-    link.addEventListener("click", () => window.sessionStorage.setItem("identifier", field.value.trim()));
+    link.addEventListener("click", () => keep("sessionStorage", "identifier", field.value.trim()));
   }
 }
 
 async function showPending(/** @type {string} */ identifier) {
   stopOffering();
-  const { pendingActivation } = await import("./pending.js");
+  const { pendingActivation } = await onDemand(() => import("./pending.js"));
   pendingActivation(identifier);
 }
 
@@ -125,7 +130,8 @@ async function signInByPasskey({ flow_id, public_key }, mediation) {
   try {
     await goOn(await call("post", "/auth/passkeys/login/finish", { body: { flow_id, credential } }));
   } catch (error) {
-    if (/** @type {any} */ (error).code === "auth.credentials_failed") await webauthn.forget(options.rpId, credential.id);
+    const told = onDemand(() => import("../base/signals.js")).then(({ forgetUnknown }) => forgetUnknown(error, options.rpId, credential.id));
+    await told.catch(() => undefined);
     throw error;
   }
 }
@@ -154,10 +160,11 @@ function offerAutofill() {
 
 async function offerProviders() {
   const providers = await call("get", "/auth/external-auth/providers");
-  if (!providers.length) return 0;
+  const host = document.getElementById("providers"); // not there any more in the next step
+  if (!host || !providers.length) return providers.length;
   showOr(true);
-  const { providerButtons } = await import("./external.js");
-  replace(byId("providers"), providerButtons(providers));
+  const { providerButtons } = await onDemand(() => import("./external.js"));
+  replace(host, providerButtons(providers));
   return providers.length;
 }
 
@@ -177,19 +184,21 @@ async function completeForm() {
 start(async () => {
   const isSecondStep = address.get("mfa") === "required" && flow;
   if (isSecondStep) {
-    const methods = (address.get("methods") || "totp,recovery_code").split(",");
-    const expires_in = Number(address.get("expires_in")) || 300;
-    return showSecondFactor({ flow_token: flow, expires_in, methods: /** @type {any} */ (methods) });
+    const offered = /** @type {any} */ ((methods || "totp,recovery_code").split(","));
+    return showSecondFactor({ flow_token: flow, expires_in: Number(expires_in) || 300, methods: offered });
   }
-  if (window.location.search) (await import("./outcomes.js")).showOutcome(address);
-  if (address.get("external_auth") === "email_required" && flow) {
-    const { unknownIdentity } = await import("./external.js");
+  const isUnknown = address.get("external_auth") === "email_required" && flow;
+  if (!isUnknown) {
+    passwordForm(); // first of all: it can be seen, and sent
+    passkeyButton();
+  }
+  if (window.location.search) (await onDemand(() => import("./outcomes.js"))).showOutcome(address);
+  if (isUnknown) {
+    const { unknownIdentity } = await onDemand(() => import("./external.js"));
     return unknownIdentity(flow, goOn);
   }
-  passwordForm();
-  passkeyButton();
   const me = await untilAnswered(whoIsSignedIn);
-  if (me) return (await import("./signed_in.js")).showSignedIn(me);
+  if (me) return (await onDemand(() => import("./signed_in.js"))).showSignedIn(me);
   offerAutofill();
   return completeForm();
 });

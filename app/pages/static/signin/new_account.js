@@ -3,6 +3,7 @@
 
 import { Refusal } from "../base/api.js";
 import { byId, el, input } from "../base/dom.js";
+import { explained } from "../base/errors.js";
 import { mark } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { showNotice } from "../base/problem.js";
@@ -45,8 +46,11 @@ export function measure() {
  */
 export function dealtWith(refusal, { password, doubt }) {
   if (refusal.code === "bad_request" && isAboutPassword()) {
-    mark(input(password), t("password.guessable"));
-    input(password).focus();
+    const { text, words } = explained(refusal);
+    const isOfName = refusal.msg.includes("username") && document.getElementById("username")?.matches(":not([hidden])");
+    const field = input(isOfName ? "username" : password);
+    mark(field, text, words);
+    field.focus();
     return true;
   }
   if (refusal.code === "auth.email_exists" && document.getElementById("email")) {

@@ -4,8 +4,10 @@
 
 import { el } from "../base/dom.js";
 import { keyOf } from "../base/errors.js";
+import { act } from "../base/form.js";
 import { hasText, t } from "../base/i18n.js";
 import { note } from "../base/page.js";
+import { onDemand } from "../base/retry.js";
 import { showVerification } from "../base/verification.js";
 
 const WITH_NEW_MAIL = new Set(["invalid", "expired"]);
@@ -23,8 +25,10 @@ export function showOutcome(address) {
 }
 
 function newMail() {
-  const ask = async () => (await import("./pending.js")).askForMail();
-  return el("button", { type: "button", class: "link", click: ask }, t("pending.new"));
+  const ask = async () => (await onDemand(() => import("./pending.js"))).askForMail();
+  const button = el("button", { type: "button", class: "link" }, t("pending.new"));
+  button.addEventListener("click", () => act(button, t("pending.new"), ask));
+  return button;
 }
 
 /** @param {string} code */

@@ -5,6 +5,7 @@ import { call, Refusal } from "../base/api.js";
 import { byId, el, input } from "../base/dom.js";
 import { busy, handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
+import { kept } from "../base/kept.js";
 import { leaveFor, note, setTitle, start } from "../base/page.js";
 import { showNotice, showProblem } from "../base/problem.js";
 import { CHECKS } from "../base/rules.js";
@@ -35,7 +36,7 @@ async function request(email) {
 
 /** @param {HTMLFormElement} form */
 function offerMail(form) {
-  const known = window.sessionStorage.getItem("identifier") ?? "";
+  const known = kept("sessionStorage", "identifier");
   if (known.includes("@") && !input("email").value) input("email").value = known;
   handle(form, {
     busy: t("pending.sending"),
@@ -75,7 +76,7 @@ function offerNewPassword(form) {
   setTitle(title);
   byId("title").textContent = title;
   // For password managers: whose it is, if that was typed in this tab.
-  input("username").value = window.sessionStorage.getItem("identifier") ?? "";
+  input("username").value = kept("sessionStorage", "identifier");
   measure();
   handle(form, {
     busy: t("reset.saving"),

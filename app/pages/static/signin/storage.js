@@ -11,16 +11,17 @@ import { signInPath } from "../base/return_path.js";
 import { orSignIn, whoIsSignedIn } from "../base/session.js";
 import { show } from "./stage.js";
 
-/** What is worth doing first, each with a name of the command line. */
+/** What is worth doing first, each with the setting that its text names. */
 const FIRST_STEPS = {
   address: "public_site_url",
   mail: "mail_smtp_host",
-  invite: "flask invitations create bob@example.com",
+  invite: "",
   second_factor: "",
 };
 
 /** Where a step is done in the browser, if there are such pages. @type {Record<string, string>} */
 const PLACES = {
+  overview: "/admin/overview",
   address: "/admin/settings/site",
   mail: "/admin/settings/mail.config",
   invite: "/admin/users/invitations",
@@ -64,7 +65,7 @@ function showFirstSteps() {
     const href = placeOf(step);
     return el("li", {}, el("h2", {}, href ? el("a", { href }, title) : title), el("p", { class: "hint" }, ...text));
   });
-  const go = el("a", { class: "button primary", href: "/" }, t("login.continue"));
+  const go = el("a", { class: "button primary", href: placeOf("overview") || "/" }, t("login.continue"));
   show(t("first.title"), [el("p", { class: "lead" }, t("first.lead")), el("ul", { class: "steps" }, ...steps), go], { emblem: "done" });
 }
 

@@ -1,0 +1,23 @@
+"""Finding names by a part of them, whatever the letter case.
+
+Databases fold the case of ASCII letters only, or as their locale has it. So a name that may have
+any letters has a second column beside it for its folded form, which we write; most names are folded
+already, and there it is NULL.
+"""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, func
+
+from app.core.texts import folded
+
+
+def folded_column(name: str | None) -> str | None:
+    """Return what the column beside a name stores."""
+    return None if name is None or (form := folded(name)) == name else form
+
+
+def has_part(part: str, name: Any, name_folded: Any) -> ColumnElement[bool]:
+    """Return the condition that a name contains a text; both columns are given."""
+    either: ColumnElement[str] = func.coalesce(name_folded, name)
+    return either.contains(folded(part), autoescape=True)
