@@ -453,6 +453,7 @@ def test_a_team_is_archived_and_restored_by_two(
     ada: Page, bea: Page, site: Site, team: int, complaints: Complaints
 ) -> None:
     open_as(ada, site.ada, f"/admin/teams/{team}")
+    expect(ada.get_by_role("button", name="Archive team")).to_be_visible()
     call(bea, "delete", f"/admin/teams/{team}")
     press(ada, "Archive team")
     press(ada.get_by_role("dialog"), "Archive team")
