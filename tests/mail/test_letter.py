@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from datetime import UTC, datetime
+from glob import glob
 from pathlib import Path
 
 import pytest
@@ -182,10 +183,12 @@ def test_the_headers_byte_by_byte(changes, header):
 
 def pythons():
     """Return every Python at hand that the service may run with, this one among them."""
-    folders = [*os.environ["PATH"].split(":"), "/usr/bin", "/usr/local/bin"]
-    found = [path for folder in folders for path in Path(folder).glob("python3.[0-9][0-9]")]
-    found += Path.home().glob(".pyenv/versions/3.*/bin/python3")
-    found += Path(os.environ.get("PYENV_ROOT", "/")).glob("versions/3.*/bin/python3")
+    root = os.environ.get("PYENV_ROOT", "~/.pyenv")
+    places = [f"{folder}/python3.[0-9][0-9]" for folder in os.environ["PATH"].split(":")]
+    places += ["/usr/bin/python3.[0-9][0-9]", "/usr/local/bin/python3.[0-9][0-9]"]
+    places += [f"{os.path.expanduser(root)}/versions/3.*/bin/python3"]
+    # Unlike a Path's, this passes over folders that cannot be read.
+    found = {Path(path) for place in places for path in glob(place)}
     files = {path.resolve() for path in found if "shims" not in path.parts}
     return sorted({Path(sys.executable).resolve(), *filter(is_supported, files)})
 
