@@ -5,8 +5,10 @@ import logging
 import pytest
 from passlib.hash import argon2
 
+from app.core import passwords as hashing
 from app.core.config import Argon2Cost
-from app.core.passwords import Passwords, SodiumArgon2
+from app.core.foreign_hashes import sample_of
+from app.core.passwords import Cost, Passwords, SodiumArgon2, Verdict
 
 PASSWORDS = ["correct horse", "äöü\u00a0\u1f600 " * 20, "with a \0 inside"]
 
@@ -60,3 +62,34 @@ def test_a_damaged_hash_matches_nothing(caplog):
         caplog.clear()
         assert not passwords.check("correct horse", damaged).matches, damaged
         assert "a stored password hash cannot be read" in caplog.text, damaged
+
+
+# What checking a hash of each kind costs, and the hash: of several lanes, other threads compute.
+KINDS = {
+    "none": (None, Cost(0.02, 0.02, 0.02)),
+    "ours": ("$argon2id$v=19$m=8,t=1,p=1$" + "A" * 22 + "$" + "A" * 43, Cost(0.02, 0.02, 0.02)),
+    "bcrypt": ("$2b$12$" + "." * 53, Cost(0.24, 0.24, 0.24)),
+    "lanes": ("$argon2id$v=19$m=64,t=3,p=4$" + "A" * 22 + "$" + "A" * 43, Cost(0.0, 0.1, 0.3)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_refusal_takes_as_long_whatever_computes(monkeypatch, kind):
+    """By clocks that advance as a check of this kind makes them, and with each round of filling."""
+    passwords = Passwords(Argon2Cost(8, 1, 1), threads=1)
+    samples = {sample_of(hashed): cost for hashed, cost in KINDS.values() if hashed}
+    passwords._costs = samples | {passwords.own_sample: KINDS["ours"][1]}
+    clocks = [0.0, 0.0, 0.0]
+
+    def advance(cost):
+        clocks[:] = [clock + spent for clock, spent in zip(clocks, cost, strict=True)]
+
+    def refused(*_):
+        advance(KINDS[kind][1])
+        return Verdict(matches=False)
+
+    monkeypatch.setattr(Cost, "now", classmethod(lambda _: Cost(*clocks)))
+    monkeypatch.setattr(passwords, "_check", refused)
+    monkeypatch.setattr(hashing, "pbkdf2_hmac", lambda *_: advance(Cost(0.001, 0.001, 0.001)))
+    assert not passwords.check("wrong", KINDS[kind][0], samples).matches
+    assert clocks[1] == pytest.approx(0.24, abs=0.003)
