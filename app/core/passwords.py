@@ -188,10 +188,8 @@ class Passwords:
         """
         if stored_hash is None:
             return 0.0
-        with suppress(*UNREADABLE):
-            cost = self._cost(foreign_hashes.sample_of(stored_hash))
-            return max(0.0, min(cost.wall, cost.process) - cost.cpu)
-        return 0.0
+        cost = self._cost(foreign_hashes.sample_of(stored_hash))
+        return max(0.0, min(cost.wall, cost.process) - cost.cpu)
 
     def _cost(self, sample: str) -> Cost:
         if sample not in self._costs:
