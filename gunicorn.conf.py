@@ -10,7 +10,7 @@ monkey.patch_all()
 # Seconds between polls for new requests while thousands of streams become ready at once.
 gevent.setswitchinterval(0.001)
 
-from app.core.database import postgres
+from app.store import postgres
 
 postgres.wait_cooperatively()
 

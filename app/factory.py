@@ -20,17 +20,12 @@ from app.contact_verification.views import bp as contact_verification
 from app.core import logs
 from app.core.clock import Clock
 from app.core.config import MIGRATIONS, Config
-from app.core.database.database import Database
-from app.core.db import db
 from app.core.http_client import HttpClient
-from app.core.keyring import Keyring
-from app.core.limits import AttemptLimits, RateLimits
-from app.core.live_settings import LiveSettings
 from app.core.mailer import Mailer
-from app.core.passwords import Passwords
-from app.core.redis import RedisClients
 from app.core.runtime import Hooks, Limits, Runtime
-from app.core.secret_box import SecretBox
+from app.crypto.keyring import Keyring
+from app.crypto.passwords import Passwords
+from app.crypto.secret_box import SecretBox
 from app.events import views as events
 from app.events.hub import Hub
 from app.external_auth import links as external_links
@@ -60,6 +55,11 @@ from app.settings import service as settings
 from app.settings.views import bp as admin_settings
 from app.setup.views import bp as setup
 from app.storage_policies.views import bp as storage_policies
+from app.store.database import Database
+from app.store.db import db
+from app.store.limits import AttemptLimits, RateLimits
+from app.store.live_settings import LiveSettings
+from app.store.redis import RedisClients
 from app.teams.views import bp as teams
 from app.users import service as users_service
 from app.web import cors, errors, guards, lifecycle, metrics, request

@@ -3,7 +3,7 @@
 from alembic import context
 from sqlalchemy import Connection
 
-from app.core.db import db
+from app.store.db import db
 from app.web.runtime import runtime
 
 # An arbitrary advisory lock key, the same in every process that migrates.

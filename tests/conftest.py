@@ -21,12 +21,12 @@ pytest.register_assert_rewrite(
     *(f"tests.support.{name}" for name in ("api", "browser", "live", "openapi", "outbox", "pages"))
 )
 
-from app.core import redis as redis_client
 from app.core.http_client import HttpClient
 from app.core.mailer import Mailer
 from app.core.runtime import Runtime
 from app.factory import create_app
 from app.mail import dispatcher
+from app.store import redis as redis_client
 from app.web import runtime as web_runtime
 from tests.support import browsing, factories, full_disk, leaks, oidc_provider, servers, sharing
 from tests.support.api import ApiClient, BrowserClient

@@ -54,7 +54,7 @@ SLIPS = r"""
 # registration/queries.py: An account that waits for activation is taken as abandoned at once
 -    return *is_waiting, is_over, ~is_member
 +    return *is_waiting, ~is_member
-# core/passwords.py: A refusal by an imported hash takes as long as that hash alone
+# crypto/passwords.py: A refusal by an imported hash takes as long as that hash alone
 -        while began.since().cpu < cpu or began.since().wall < wall:
 +        while False:
 # users/service.py: A number that is one user's id and another's name means the first
@@ -68,7 +68,7 @@ SLIPS = r"""
 # web/guards.py: What is typed for one account is saved for the other that signed in beside it
 -    if believed != str(principal.user_id):
 -        raise SessionUserMismatch
-# core/database/postgres.py: A connection to a standby is used again after it refused a write
+# store/postgres.py: A connection to a standby is used again after it refused a write
 -            context.is_disconnect = True  # so this connection and all older ones are thrown away
 +            context.is_disconnect = False
 # core/smtp_replies.py: A mail is given up when its server refuses for now
@@ -125,13 +125,13 @@ SLIPS = r"""
 # web/origin.py: Pages of a neighbouring subdomain pass for the site's own if they send no origin
 -    elif fetch_site == "same-site":
 -        raise RequestSourceUntrusted
-# core/database/paging.py: Beyond the end of a list, as many entries are counted as were skipped
+# store/paging.py: Beyond the end of a list, as many entries are counted as were skipped
 -    if len(found) == wanted.limit or (wanted.offset and not found):  # not the last page
 +    if len(found) == wanted.limit:  # not the last page
-# core/limits.py: While Redis is away, one more wrong password is judged than is allowed
+# store/limits.py: While Redis is away, one more wrong password is judged than is allowed
 -                if len(counts[each]) >= most:
 +                if len(counts[each]) > most:
-# core/keyring.py: A rotation of the keys makes every access token invalid at once
+# crypto/keyring.py: A rotation of the keys makes every access token invalid at once
 -        return retired_at is not None and retired_at + MAX_TOKEN_LIFETIME < self._clock.now()
 +        return retired_at is not None and retired_at < self._clock.now()
 # core/http_client.py: With an internal network, its metadata service is open to providers, too
@@ -157,15 +157,15 @@ FIRST = {
     "contact_verification/tokens.py": ("contact_verification", "passwords", "races"),
     "storage_policies/service.py": ("storage_policies", "administration"),
     "web/origin.py": ("security", "doors"),
-    "core/database/paging.py": ("database", "administration"),
-    "core/limits.py": ("degraded", "login"),
-    "core/keyring.py": ("administration", "sessions", "security"),
+    "store/paging.py": ("database", "administration"),
+    "store/limits.py": ("degraded", "login"),
+    "crypto/keyring.py": ("administration", "sessions", "security"),
     "core/http_client.py": ("http_client",),
     "contact_verification/service.py": ("external_auth", "contact_verification"),
     "registration/queries.py": ("external_auth",),
     "users/service.py": ("registration",),
-    "core/passwords.py": ("administration", "login"),
-    "core/database/postgres.py": ("degraded", "database"),
+    "crypto/passwords.py": ("administration", "login"),
+    "store/postgres.py": ("degraded", "database"),
     "core/smtp_replies.py": ("mail",),
     "web/guards.py": ("contract", "security"),
 }

@@ -24,7 +24,6 @@ from app.audit.models import Action
 from app.contact_verification import tokens
 from app.core.access import Operator
 from app.core.config import Bucket
-from app.core.database import locks
 from app.core.runtime import Runtime
 from app.own_data import erasure
 from app.sessions import service as sessions
@@ -34,6 +33,7 @@ from app.setup import service as setup
 from app.setup.errors import AdministratorMissing
 from app.storage_policies import queries as storage_queries
 from app.storage_policies import service as storage
+from app.store import locks
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, Role, Status, User

@@ -12,7 +12,7 @@ from app.administration.audit_export import Format
 from app.administration.schemas import AuditActionItem
 from app.audit.models import Action
 from app.core.access import COMMAND_LINE
-from app.core.database.paging import Wanted
+from app.store.paging import Wanted
 from app.users.cli import complete_user
 from app.users.schemas import UserSummary
 from app.web.cli import Commands, Output, Word, limit_option, table, write_new

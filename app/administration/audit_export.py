@@ -14,9 +14,9 @@ from app.audit import queries
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core.access import Operator
-from app.core.database.paging import Wanted
 from app.core.runtime import Runtime
 from app.core.spreadsheet import as_csv, head_of_csv
+from app.store.paging import Wanted
 from app.web.schema import timestamp
 
 MAX_ROWS = 100_000

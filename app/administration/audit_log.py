@@ -9,10 +9,10 @@ from typing import Any
 from app.audit import keys as audit_keys
 from app.audit import queries
 from app.audit.models import Action, AuditEntry, EntityType, subject_of
-from app.core.database.database import Reader
-from app.core.database.paging import Page, Wanted
 from app.core.runtime import Runtime
 from app.core.texts import typed_id
+from app.store.database import Reader
+from app.store.paging import Page, Wanted
 from app.teams import service as teams
 from app.users import queries as users_queries
 from app.users import service as users

@@ -9,8 +9,6 @@ from app.administration import queries, service
 from app.administration.machine_checks import Finding, Level, fail, ok, warn
 from app.core.addresses import is_loopback_name
 from app.core.config import ConfigError
-from app.core.database.database import reason_of
-from app.core.database.key_use import KeyUse
 from app.core.runtime import Runtime
 from app.core.texts import pluralized
 from app.external_auth.providers import service as external_auth
@@ -19,6 +17,8 @@ from app.mail.errors import MailDeliveryFailed
 from app.passkeys import relying_party
 from app.settings import keys, upkeep
 from app.setup.queries import SetupState
+from app.store.database import reason_of
+from app.store.key_use import KeyUse
 from app.web import site
 from app.web.cli import FAILURES, refusal_of
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from redis.exceptions import RedisError
 
-from app.core import redis as redis_client
-from app.core.database.database import DATABASE_ERRORS, reason_of
 from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.mail import service as mail
+from app.store import redis as redis_client
+from app.store.database import DATABASE_ERRORS, reason_of
 from app.web.schema import timestamp
 
 KEY = "gatehouse:health"

@@ -17,12 +17,12 @@ from redis.exceptions import RedisError, ResponseError
 
 from app.avatars import files, render_process, rendering
 from app.avatars.errors import FileTypeNotAllowed, RenderFailed
-from app.core import redis as redis_client
 from app.core.clock import SKEW
 from app.core.config import Argon2Cost
-from app.core.database.database import DatabaseReadOnly
-from app.core.database.revisions import TablesOutdated, revisions
 from app.core.runtime import Runtime
+from app.store import redis as redis_client
+from app.store.database import DatabaseReadOnly
+from app.store.revisions import TablesOutdated, revisions
 
 MAX_HASH_SECONDS = 1.0
 # A machine that is busy for a moment must not be reported as slow.

@@ -9,10 +9,10 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session, aliased
 
 from app.core import letter
-from app.core.database.paging import Page, Wanted, read_ids
-from app.core.database.search import has_part
 from app.core.texts import folded, typed_id
 from app.mfa.models import MfaFactor
+from app.store.paging import Page, Wanted, read_ids
+from app.store.search import has_part
 from app.users import queries as users
 from app.users.models import Account, Role, Standing, Status, User, UserProfile
 

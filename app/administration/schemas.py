@@ -11,7 +11,7 @@ from app.administration.queries import SORT_COLUMNS
 from app.audit.models import Action, Actor, EntityType
 from app.audit.queries import SORT_COLUMNS as AUDIT_COLUMNS
 from app.core.errors import BadRequest
-from app.core.passwords import MAX_TYPED_PASSWORD_LENGTH
+from app.crypto.passwords import MAX_TYPED_PASSWORD_LENGTH
 from app.external_auth.schemas import ExternalLinkItem
 from app.mfa.models import MfaMethod
 from app.mfa.schemas import MfaFactor

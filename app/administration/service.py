@@ -29,16 +29,11 @@ from app.contact_verification import tokens as contact_tokens
 from app.core import folders
 from app.core.access import Operator
 from app.core.config import MIGRATIONS
-from app.core.database import locks
-from app.core.database.database import reason_of
-from app.core.database.key_use import KeyUse
-from app.core.database.revisions import revisions
-from app.core.db import Base
 from app.core.errors import AppError
-from app.core.keyring import RECHECK_SECONDS, SecretKey
 from app.core.runtime import Runtime
 from app.core.texts import pluralized
-from app.core.tokens import random_fraction
+from app.crypto.keyring import RECHECK_SECONDS, SecretKey
+from app.crypto.tokens import random_fraction
 from app.external_auth.models import Provider
 from app.external_auth.providers import service as external_auth
 from app.mail import service as mail
@@ -55,6 +50,11 @@ from app.setup import service as setup
 from app.setup.errors import AdministratorMissing
 from app.setup.queries import SetupState
 from app.storage_policies import service as storage
+from app.store import locks
+from app.store.database import reason_of
+from app.store.db import Base
+from app.store.key_use import KeyUse
+from app.store.revisions import revisions
 from app.teams import service as teams
 from app.users import service as users
 from app.users.models import User

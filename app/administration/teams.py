@@ -11,11 +11,11 @@ from sqlalchemy.orm import Session
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core.access import Operator
-from app.core.database import locks
 from app.core.runtime import Runtime
 from app.settings import keys
 from app.storage_policies import queries as storage_queries
 from app.storage_policies import service as storage
+from app.store import locks
 from app.teams import service as teams
 from app.teams.errors import TeamChanged
 from app.teams.models import Team, TeamRole

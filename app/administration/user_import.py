@@ -11,13 +11,13 @@ from sqlalchemy.orm import Session
 from app.administration.accounts import group_for
 from app.administration.errors import HashInvalid
 from app.audit.models import Action
-from app.core import foreign_hashes
 from app.core.access import Operator
-from app.core.database import bulk
 from app.core.errors import AppError
 from app.core.runtime import Runtime
+from app.crypto import foreign_hashes
 from app.settings import keys
 from app.setup import service as setup
+from app.store import bulk
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users

@@ -12,7 +12,7 @@ from app.administration.schemas import CredentialsData
 from app.core.access import COMMAND_LINE
 from app.core.runtime import Runtime
 from app.core.texts import format_size, parse_size, pluralized
-from app.core.tokens import generated_password
+from app.crypto.tokens import generated_password
 from app.own_data import export
 from app.own_data.models import Format
 from app.users import service as users

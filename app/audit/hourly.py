@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 
 from app.audit import queries
 from app.audit.models import Action, AuditEntry, AuditHour
-from app.core.database.database import Reader
-from app.core.db import insert_into
 from app.core.runtime import Runtime
+from app.store.database import Reader
+from app.store.db import insert_into
 
 HOUR = timedelta(hours=1)
 # Longer than any transaction that an entry was written in.

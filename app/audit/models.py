@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.client import Client
-from app.core.db import Base, Id, UTCDateTime
+from app.store.db import Base, Id, UTCDateTime
 
 
 class Action(StrEnum):
@@ -202,7 +202,7 @@ class Event:
 
 
 class AuditEntry(Base):
-    """One recorded event; `entity_name_folded` is for searching, see `core.database.search`."""
+    """One recorded event; `entity_name_folded` is for searching, see `store.search`."""
 
     __tablename__ = "audit_log"
     __table_args__ = (

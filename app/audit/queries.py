@@ -9,10 +9,10 @@ from sqlalchemy import ColumnElement, and_, delete, func, insert, literal, or_, 
 from sqlalchemy.orm import Session
 
 from app.audit.models import Action, Actor, AuditEntry, EntityType
-from app.core.database import bulk
-from app.core.database.database import Reader
-from app.core.database.paging import Page, Wanted, read_ids
-from app.core.database.search import folded_column, has_part
+from app.store import bulk
+from app.store.database import Reader
+from app.store.paging import Page, Wanted, read_ids
+from app.store.search import folded_column, has_part
 
 _COLUMNS = [one for one in AuditEntry.__table__.columns if one.name != "entity_name_folded"]
 # What the service does by itself; anything else that is nobody's and from nowhere is a command's.

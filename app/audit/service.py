@@ -11,9 +11,9 @@ from app.audit import keys, queries
 from app.audit.models import Action, EntityType, Event
 from app.core.access import Operator
 from app.core.client import Client
-from app.core.database import bulk
-from app.core.database.database import DATABASE_ERRORS, reason_of
 from app.core.runtime import Runtime
+from app.store import bulk
+from app.store.database import DATABASE_ERRORS, reason_of
 
 log = logging.getLogger(__name__)
 

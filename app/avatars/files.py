@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from app.avatars.errors import StorageFailed
 from app.core import folders
 from app.core.thread_pool import ThreadPool
-from app.core.tokens import random_hex
+from app.crypto.tokens import random_hex
 from app.users.models import Account
 
 T = TypeVar("T")

@@ -9,9 +9,9 @@ from pathlib import Path
 from app.avatars import files, queries, service
 from app.avatars.errors import StorageFailed
 from app.avatars.files import Staged, on_disk
-from app.core.database.database import DATABASE_ERRORS, reason_of
 from app.core.runtime import Runtime
 from app.core.thread_pool import Overloaded
+from app.store.database import DATABASE_ERRORS, reason_of
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from typing import Any
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
 from app.confirmation.service import Method
-from app.core.passwords import MAX_TYPED_PASSWORD_LENGTH
+from app.crypto.passwords import MAX_TYPED_PASSWORD_LENGTH
 from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, text
 
 TYPED = (Method.PASSWORD.value, Method.EMAIL_CODE.value)

@@ -18,7 +18,6 @@ from app.audit.models import Action
 from app.confirmation.errors import MethodNotOffered
 from app.core.access import Principal
 from app.core.client import Client
-from app.core.flow_store import Flow, FlowState
 from app.core.runtime import Runtime
 from app.login.errors import CredentialsFailed
 from app.mail import service as mail
@@ -34,6 +33,7 @@ from app.passkeys.errors import PasskeyRefused, PasskeyUnknown
 from app.passkeys.relying_party import Purpose, StartedCeremony
 from app.sessions import service as sessions
 from app.settings import keys
+from app.store.flow_store import Flow, FlowState
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users

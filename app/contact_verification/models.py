@@ -6,7 +6,7 @@ from enum import StrEnum
 from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.core.db import Base, UTCDateTime
+from app.store.db import Base, UTCDateTime
 
 
 class Purpose(StrEnum):

@@ -7,7 +7,7 @@ from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
 from app.contact_verification.models import ContactToken, Purpose
-from app.core.database import bulk
+from app.store import bulk
 
 
 def find(session: Session, digest: str) -> ContactToken | None:

@@ -20,7 +20,7 @@ from app.core.access import AccountDisabled, Principal
 from app.core.client import Client
 from app.core.errors import RateLimited
 from app.core.runtime import Runtime
-from app.core.tokens import digest
+from app.crypto.tokens import digest
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.sessions import service as sessions

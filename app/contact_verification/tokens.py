@@ -16,13 +16,13 @@ from app.contact_verification.errors import (
     ContactVerificationInvalid,
 )
 from app.contact_verification.models import ContactToken, Purpose
-from app.core.database import bulk
 from app.core.runtime import Runtime
 from app.core.setting_kinds import Key
-from app.core.tokens import digest, random_token
+from app.crypto.tokens import digest, random_token
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.settings import keys
+from app.store import bulk
 from app.users import queries as users_queries
 from app.users.models import Account
 

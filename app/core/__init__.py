@@ -1,1 +1,1 @@
-"""Shared kernel below HTTP. Knows no area, and of Flask what wrapping its extensions takes."""
+"""What everything stands on: clock, errors, configuration, runtime, texts. Knows no area."""

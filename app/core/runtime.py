@@ -1,23 +1,28 @@
 """Runtime: everything a use case may touch besides its arguments."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from sqlalchemy.orm import Session
 
 from app.core.access import Operator
 from app.core.clock import Clock
 from app.core.config import Config
-from app.core.database.database import Database
 from app.core.http_client import HttpClient
-from app.core.keyring import Keyring
-from app.core.limits import AttemptLimits, RateLimits
-from app.core.live_settings import LiveSettings
 from app.core.mailer import Mailer
-from app.core.passwords import Passwords
-from app.core.redis import RedisClients
-from app.core.secret_box import SecretBox
+
+if TYPE_CHECKING:
+    from app.crypto.keyring import Keyring
+    from app.crypto.passwords import Passwords
+    from app.crypto.secret_box import SecretBox
+    from app.store.database import Database
+    from app.store.limits import AttemptLimits, RateLimits
+    from app.store.live_settings import LiveSettings
+    from app.store.redis import RedisClients
 
 # Called with the runtime, before a transaction; returns the check to run inside it: whether an
 # account can sign in by this method as things stand then.
@@ -60,7 +65,7 @@ class Hooks:
     extra_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
     sign_in_methods: list[SignInMethod] = field(default_factory=list)
     external_confirmations: list[SignInMethod] = field(default_factory=list)
-    on_sign_in_switch: list[Callable[["Runtime", Session, Operator, SignInSwitch], None]] = field(
+    on_sign_in_switch: list[Callable[[Runtime, Session, Operator, SignInSwitch], None]] = field(
         default_factory=list
     )
     on_unverified_reset: list[Callable[[Session, int], int]] = field(default_factory=list)

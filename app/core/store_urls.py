@@ -12,12 +12,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import psycopg2
 from psycopg2 import extensions
-from redis.connection import parse_url
+from redis.connection import ConnectionPool, parse_url
 from redis.exceptions import RedisError
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from app.core import redis as redis_client
 from app.core.texts import sqlite_url
 
 # SQLAlchemy's names of its drivers for PostgreSQL are understood, too; psycopg2 is used.
@@ -132,8 +131,7 @@ def redis_url(raw: str) -> str:
         raise ValueError("db must not be negative")
     try:
         parsed.get("host", "localhost").encode("idna")
-        with redis_client.connect(raw) as client:
-            client.connection_pool.make_connection()
+        ConnectionPool.from_url(raw).make_connection()
     except (RedisError, TypeError, ValueError):
         raise ValueError("Redis' client refuses its host or an option") from None
     return raw

@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 
 import click
 
-from app.core.pubsub import Channel, Listener
-from app.core.redis import EVENTS_CHANNEL
 from app.core.runtime import Runtime
 from app.events import messages
 from app.events.messages import (
@@ -21,6 +19,8 @@ from app.events.messages import (
     StorageEvent,
     parse,
 )
+from app.store.pubsub import Channel, Listener
+from app.store.redis import EVENTS_CHANNEL
 from app.teams import service as teams
 from app.users import service as users
 from app.users.cli import complete_user

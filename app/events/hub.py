@@ -16,11 +16,8 @@ from typing import TypeVar
 
 from prometheus_client import Counter
 
-from app.core.database.database import DATABASE_ERRORS, reason_of
 from app.core.errors import DatabaseUnavailable
 from app.core.logs import Outage
-from app.core.pubsub import Channel, Listener
-from app.core.redis import EVENTS_CHANNEL, SESSIONS_CHANNEL
 from app.core.runtime import Runtime
 from app.core.texts import parsed_id
 from app.events.messages import (
@@ -33,6 +30,9 @@ from app.events.messages import (
 )
 from app.events.streams import HEARTBEAT_SECONDS, OpenStreams, Stream
 from app.sessions import service as sessions
+from app.store.database import DATABASE_ERRORS, reason_of
+from app.store.pubsub import Channel, Listener
+from app.store.redis import EVENTS_CHANNEL, SESSIONS_CHANNEL
 from app.teams import queries as teams_queries
 
 T = TypeVar("T")

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NoReturn
 
-from app.core.redis import EVENTS_CHANNEL
 from app.core.runtime import Runtime
 from app.events.errors import EventTooLarge
+from app.store.redis import EVENTS_CHANNEL
 from app.web.schema import INT64, timestamp
 
 # In characters. A larger change is better published as `sync.required`: pages then reload.

@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 
 from app.core.clock import SKEW
 from app.core.runtime import Runtime
-from app.core.tokens import random_hex
+from app.crypto.tokens import random_hex
 from app.events.errors import TooManyStreams, WorkerFull
 from app.events.messages import KEEP_ALIVE
 

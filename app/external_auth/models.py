@@ -12,7 +12,7 @@ from sqlalchemy import BigInteger, Enum, ForeignKey, String, Text, UniqueConstra
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 from sqlalchemy.types import TypeDecorator
 
-from app.core.db import Base, Id, UTCDateTime
+from app.store.db import Base, Id, UTCDateTime
 
 
 class ProviderKind(StrEnum):

@@ -6,9 +6,9 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, delete, exists, func, select, update
 from sqlalchemy.orm import Session, aliased, joinedload
 
-from app.core.database import bulk
 from app.external_auth.models import Identity, PendingIdentity, Provider, ProviderKind
 from app.passkeys.models import Passkey
+from app.store import bulk
 from app.users.models import User
 
 

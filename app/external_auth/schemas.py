@@ -4,7 +4,7 @@ from typing import Any
 
 from marshmallow import RAISE, Schema, fields, post_load, validate
 
-from app.core.passwords import MAX_TYPED_PASSWORD_LENGTH
+from app.crypto.passwords import MAX_TYPED_PASSWORD_LENGTH
 from app.external_auth.models import ProviderKind, TokenAuth
 from app.external_auth.sign_in.pending import MailAnswer
 from app.external_auth.sign_in.signed_in import Intent

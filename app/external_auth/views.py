@@ -14,7 +14,7 @@ from app.contact_verification import tokens
 from app.core.access import Principal
 from app.core.errors import BadRequest, ErrorCode
 from app.core.runtime import Runtime
-from app.core.tokens import digest
+from app.crypto.tokens import digest
 from app.external_auth import errors, links
 from app.external_auth.models import Identity, Provider
 from app.external_auth.providers.service import list_enabled

@@ -6,7 +6,7 @@ from enum import StrEnum
 from sqlalchemy import ForeignKey, Index, String, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.core.db import Base, Id, UTCDateTime
+from app.store.db import Base, Id, UTCDateTime
 
 
 class InvitationStatus(StrEnum):

@@ -4,7 +4,7 @@ from typing import Any
 
 from marshmallow import Schema, fields, validate
 
-from app.core.passwords import MAX_TYPED_PASSWORD_LENGTH
+from app.crypto.passwords import MAX_TYPED_PASSWORD_LENGTH
 from app.invitations.models import InvitationStatus
 from app.settings import keys
 from app.users.schemas import EMAIL_RULE, PASSWORD_RULE, USERNAME_RULE

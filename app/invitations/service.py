@@ -16,11 +16,10 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core.access import Operator
 from app.core.client import Client
-from app.core.database.paging import Page, Wanted, read_ids
 from app.core.errors import AppError, RateLimited
 from app.core.runtime import Runtime
 from app.core.texts import folded, shortened, typed_id
-from app.core.tokens import digest, random_token
+from app.crypto.tokens import digest, random_token
 from app.invitations.errors import (
     InvitationAccepted,
     InvitationExpired,
@@ -34,6 +33,7 @@ from app.mail import service as mail
 from app.mail.templates import Template
 from app.settings import keys
 from app.setup import service as setup
+from app.store.paging import Page, Wanted, read_ids
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users

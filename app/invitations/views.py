@@ -5,7 +5,6 @@ from typing import Any
 from flask import Blueprint
 
 from app.core.access import Operator
-from app.core.database.paging import Page, Wanted
 from app.invitations import errors, service
 from app.invitations.models import Invitation
 from app.invitations.schemas import (
@@ -16,6 +15,7 @@ from app.invitations.schemas import (
     InvitationData,
     InvitationListQuery,
 )
+from app.store.paging import Page, Wanted
 from app.users.models import Account
 from app.users.schemas import UserInfo
 from app.web.guards import admin_may_read, admin_required, anonymous_route

@@ -2,7 +2,7 @@
 
 from app.core.access import AccountDisabled
 from app.core.errors import Conflict, ErrorCode, Forbidden, Unauthenticated
-from app.core.secret_box import SecretUnreadable
+from app.crypto.secret_box import SecretUnreadable
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
 from app.mfa.errors import (
     MfaAttemptsExceeded,

@@ -8,7 +8,6 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
 from app.core.clock import SKEW
-from app.core.database.database import DATABASE_ERRORS, reason_of
 from app.core.runtime import Runtime
 from app.login import sign_in_methods
 from app.login.completion import (
@@ -20,6 +19,7 @@ from app.login.completion import (
     complete_login,
 )
 from app.login.errors import CredentialsFailed
+from app.store.database import DATABASE_ERRORS, reason_of
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users.models import Account

@@ -11,13 +11,13 @@ from redis.exceptions import RedisError
 from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
 from app.core.errors import RateLimited
-from app.core.flow_store import Flow, FlowState
 from app.core.runtime import Runtime
-from app.core.tokens import random_hex, random_uuid
+from app.crypto.tokens import random_hex, random_uuid
 from app.mfa import service as mfa
 from app.mfa.errors import MfaFlowExpired, MfaFlowInvalid
 from app.mfa.models import MfaMethod
 from app.settings import keys
+from app.store.flow_store import Flow, FlowState
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users

@@ -2,7 +2,7 @@
 
 from marshmallow import Schema, fields, validate
 
-from app.core.passwords import MAX_TYPED_PASSWORD_LENGTH
+from app.crypto.passwords import MAX_TYPED_PASSWORD_LENGTH
 from app.login.completion import LoginOutcome, LoginStatus, MfaRequired
 from app.mfa.models import MfaMethod
 from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, Word, example_metadata, text

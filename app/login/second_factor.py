@@ -11,7 +11,6 @@ from app.audit import service as audit
 from app.audit.models import Action
 from app.core.client import Client
 from app.core.errors import AppError
-from app.core.limits import is_verdict
 from app.core.runtime import Runtime
 from app.login import completion, pending_login, sign_in_methods
 from app.login.completion import FirstFactorKind, LoginOutcome
@@ -34,6 +33,7 @@ from app.mfa.errors import (
 from app.mfa.models import MfaMethod
 from app.mfa.service import Proof
 from app.settings import keys
+from app.store.limits import is_verdict
 
 
 def verify(

@@ -7,11 +7,11 @@ import click
 
 from app.core import email_address
 from app.core.access import COMMAND_LINE
-from app.core.database.paging import Wanted
 from app.core.errors import BadRequest
 from app.mail import operators, previews, service
 from app.mail.models import MailStatus
 from app.mail.templates import Template
+from app.store.paging import Wanted
 from app.web.cli import (
     REFUSED_EXIT_CODE,
     Commands,

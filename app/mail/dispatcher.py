@@ -19,13 +19,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from app.audit import service as audit
-from app.core.database.database import DATABASE_ERRORS, reason_of
 from app.core.logs import Outage
 from app.core.runtime import Runtime
-from app.core.secret_box import SecretUnreadable
 from app.core.smtp_failures import Undeliverable
 from app.core.smtp_replies import apart_from
-from app.core.tokens import random_uuid
+from app.crypto.secret_box import SecretUnreadable
+from app.crypto.tokens import random_uuid
 from app.mail import delivery, queries
 from app.mail.delivery import Content, ReadyMail, Transport
 from app.mail.models import MailStatus, OutboxMail
@@ -43,6 +42,7 @@ from app.mail.outcomes import (
 from app.mail.rendering import rounded_duration
 from app.mail.templates import Template
 from app.settings import keys
+from app.store.database import DATABASE_ERRORS, reason_of
 
 log = logging.getLogger(__name__)
 

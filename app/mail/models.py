@@ -6,7 +6,7 @@ from enum import StrEnum
 from sqlalchemy import Index, Integer, String, Text, false, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.core.db import Base, UTCDateTime
+from app.store.db import Base, UTCDateTime
 
 # Only notices are looked for by recipient, see `queries.find_notice`.
 IS_NOTICE = text("template = 'security_notice'")

@@ -10,7 +10,7 @@ from datetime import timedelta
 from sqlalchemy.orm import Session
 
 from app.core.runtime import Runtime, SignInSwitch
-from app.core.secret_box import SecretUnreadable
+from app.crypto.secret_box import SecretUnreadable
 from app.mail import delivery, queries
 from app.mail.models import OutboxMail
 from app.mail.service import queue

@@ -9,13 +9,11 @@ from sqlalchemy import ColumnElement
 from app.audit import service as audit
 from app.audit.models import EntityType
 from app.core.access import Operator
-from app.core.database.paging import Page, Wanted
-from app.core.db import after_commit
 from app.core.mailer import SmtpConnection
 from app.core.runtime import Runtime
 from app.core.smtp_failures import Undeliverable
 from app.core.texts import folded
-from app.core.tokens import random_uuid
+from app.crypto.tokens import random_uuid
 from app.mail import delivery, dispatcher, queries
 from app.mail.delivery import ReadyMail
 from app.mail.errors import MailDeliveryFailed, MailFinished, MailNotConfigured, MailNotFound
@@ -23,6 +21,8 @@ from app.mail.models import MailStatus, OutboxMail
 from app.mail.rendering import TemplateText, built_in, fill, site_name
 from app.mail.service import send_ready
 from app.mail.templates import Template
+from app.store.db import after_commit
+from app.store.paging import Page, Wanted
 
 TEST_MAIL = "test_mail"
 TOLD = ("id", "template", "recipient", "status", "attempts", "last_error", "created_at")

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from app.core.runtime import Runtime
-from app.core.tokens import digest, random_token
+from app.crypto.tokens import digest, random_token
 from app.mail.errors import DraftGone, TemplateInvalid
 from app.mail.rendering import (
     Rendered,

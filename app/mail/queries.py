@@ -8,10 +8,10 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Row, and_, case, delete, func, select, update
 from sqlalchemy.orm import Session
 
-from app.core.database import bulk
-from app.core.database.database import Reader
-from app.core.database.paging import Page, Wanted, read_ids
 from app.mail.models import IS_NOTICE, MailStatus, OutboxMail
+from app.store import bulk
+from app.store.database import Reader
+from app.store.paging import Page, Wanted, read_ids
 
 UNFINISHED = (MailStatus.SENDING, MailStatus.QUEUED)
 FINISHED = (MailStatus.SENT, MailStatus.FAILED)

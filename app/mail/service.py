@@ -9,14 +9,10 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.core.config import Bucket
-from app.core.database import bulk
-from app.core.database.database import Reader
-from app.core.database.key_use import KeyUse
-from app.core.db import after_commit
 from app.core.runtime import Runtime
-from app.core.secret_box import Resealed, Resealer
 from app.core.smtp_failures import Undeliverable
-from app.core.tokens import random_uuid
+from app.crypto.secret_box import Resealed, Resealer
+from app.crypto.tokens import random_uuid
 from app.mail import delivery, queries
 from app.mail.delivery import ReadyMail, Transport
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
@@ -27,6 +23,10 @@ from app.mail.rendering import rounded_duration as rounded_duration
 from app.mail.rendering import site_name
 from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import service as settings
+from app.store import bulk
+from app.store.database import Reader
+from app.store.db import after_commit
+from app.store.key_use import KeyUse
 
 # Limits how many mails a caller can have sent to addresses of their choice.
 REQUESTED_MAIL_BUCKET = Bucket(per_second=10 / 3600, burst=10)

@@ -8,7 +8,6 @@ from marshmallow import fields
 
 from app.core import email_address
 from app.core.access import Operator
-from app.core.database.paging import Page, Wanted
 from app.core.runtime import Runtime
 from app.core.texts import is_storable
 from app.mail import errors, operators, previews
@@ -30,6 +29,7 @@ from app.mail.schemas import (
 from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import keys
 from app.settings.catalogue import SEND_TEST_MAIL
+from app.store.paging import Page, Wanted
 from app.web.guards import admin_may_read, admin_required
 from app.web.operation import answers
 from app.web.paging import page_of

@@ -16,16 +16,16 @@ from typing import cast
 from redis.exceptions import RedisError
 
 from app.core.clock import SKEW
-from app.core.flow_store import EXPIRED_RETENTION, Flow
-from app.core.limits import raise_if_limited
 from app.core.runtime import Runtime
-from app.core.tokens import random_digits, random_hex
+from app.crypto.tokens import random_digits, random_hex
 from app.mail import service as mail
 from app.mail.templates import LANGUAGE, Template
 from app.mfa import typed_codes
 from app.mfa.errors import MfaCodeInvalid, MfaEmailCodeExpired, MfaEmailCodeRequired
 from app.profile import preferences
 from app.settings import keys
+from app.store.flow_store import EXPIRED_RETENTION, Flow
+from app.store.limits import raise_if_limited
 from app.users.models import Account
 
 DIGITS = 8

@@ -1,7 +1,7 @@
 """Errors of second factors."""
 
 from app.core.errors import BadRequest, ErrorCode, Forbidden, NotFound, Unauthenticated
-from app.core.secret_box import SecretUnreadable
+from app.crypto.secret_box import SecretUnreadable
 from app.users.errors import PendingActivation
 
 

@@ -15,10 +15,9 @@ from sqlalchemy.orm import Session
 from app.audit.models import Action
 from app.core.access import Principal
 from app.core.client import Client
-from app.core.flow_store import FlowState
 from app.core.runtime import Runtime
-from app.core.secret_box import SecretUnreadable
 from app.core.texts import parsed_id
+from app.crypto.secret_box import SecretUnreadable
 from app.mfa import queries, recovery_codes, service, totp
 from app.mfa.errors import (
     FactorNameTooLong,
@@ -33,6 +32,7 @@ from app.mfa.models import MAX_FACTOR_NAME_LENGTH, MfaFactor, Purpose
 from app.mfa.service import Notice
 from app.sessions import service as sessions
 from app.settings import keys
+from app.store.flow_store import FlowState
 from app.users import identifiers
 from app.users import service as users
 from app.users.models import Account

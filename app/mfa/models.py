@@ -6,7 +6,7 @@ from enum import StrEnum
 from sqlalchemy import BigInteger, ForeignKey, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.core.db import Base, Id, UTCDateTime
+from app.store.db import Base, Id, UTCDateTime
 
 MAX_FACTOR_NAME_LENGTH = 128
 

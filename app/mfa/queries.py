@@ -6,9 +6,9 @@ from datetime import datetime
 from sqlalchemy import delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
-from app.core.database import bulk
 from app.mfa import totp
 from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode, Purpose
+from app.store import bulk
 
 
 def find_totp(session: Session, user_id: int) -> MfaFactor | None:

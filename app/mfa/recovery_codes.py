@@ -6,8 +6,8 @@ neither reveals them nor allows offline guessing, and verifying one needs no Arg
 
 import base64
 
-from app.core.secret_box import SecretBox
-from app.core.tokens import random_bytes
+from app.crypto.secret_box import SecretBox
+from app.crypto.tokens import random_bytes
 from app.mfa import typed_codes
 
 COUNT = 10

@@ -15,16 +15,16 @@ from sqlalchemy.orm import Session
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
-from app.core.database import bulk
-from app.core.database.key_use import KeyUse
-from app.core.flow_store import FlowStore
 from app.core.runtime import Runtime
-from app.core.secret_box import Resealed, Resealer
+from app.crypto.secret_box import Resealed, Resealer
 from app.mail import service as mail
 from app.mfa import email_codes, queries, recovery_codes, totp
 from app.mfa.errors import MfaCodeInvalid, MfaRecoveryCodeUsed
 from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode, Purpose
 from app.settings import keys
+from app.store import bulk
+from app.store.flow_store import FlowStore
+from app.store.key_use import KeyUse
 from app.users import service as users
 from app.users.models import Account
 

@@ -9,7 +9,7 @@ import pyotp
 
 from app.core.clock import SKEW
 from app.core.texts import one_line
-from app.core.tokens import random_bytes
+from app.crypto.tokens import random_bytes
 from app.mfa import typed_codes
 from app.settings.keys import PRODUCT_TITLE
 

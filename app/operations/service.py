@@ -11,9 +11,6 @@ from redis.exceptions import RedisError
 
 from app.audit import service as audit
 from app.audit.models import Action
-from app.core import redis as redis_client
-from app.core.database.database import DATABASE_ERRORS, reason_of
-from app.core.database.revisions import TablesOutdated
 from app.core.errors import ErrorCode, Unavailable
 from app.core.logs import Outage
 from app.core.runtime import Runtime
@@ -22,6 +19,9 @@ from app.mail.service import Outbox
 from app.settings import keys
 from app.setup import service as setup
 from app.setup.queries import SetupState
+from app.store import redis as redis_client
+from app.store.database import DATABASE_ERRORS, reason_of
+from app.store.revisions import TablesOutdated
 from app.web import site
 
 T = TypeVar("T")

@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement
 
 from app.audit import queries
 from app.audit.models import AuditEntry, EntityType
-from app.core.database.paging import Page, Wanted
 from app.core.runtime import Runtime
+from app.store.paging import Page, Wanted
 from app.users.models import Account
 
 # The members of `details` that an owner may see. Others name people, or are of use to nobody.

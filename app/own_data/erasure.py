@@ -16,7 +16,6 @@ from app.audit.models import Action, EntityType, Event
 from app.avatars import upkeep as avatars
 from app.core.access import Principal
 from app.core.clock import SKEW
-from app.core.database import bulk
 from app.core.runtime import Runtime
 from app.mail import service as mail
 from app.mail.templates import Template
@@ -26,6 +25,7 @@ from app.own_data.activity import IMPERSONAL, members
 from app.own_data.errors import AdministratorStays, NotYourUsername
 from app.own_data.models import Erasure
 from app.sessions import service as sessions
+from app.store import bulk
 from app.teams import service as teams
 from app.users import queries as users_queries
 from app.users import service as users

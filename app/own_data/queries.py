@@ -9,12 +9,12 @@ from sqlalchemy.orm import Session
 
 from app.audit.models import AuditEntry, EntityType
 from app.audit.queries import is_by_or_about
-from app.core.database import bulk
 from app.external_auth.models import Identity, PendingIdentity
 from app.invitations.models import Invitation
 from app.mail.models import OutboxMail
 from app.mail.queries import FINISHED, UNFINISHED
 from app.own_data.models import Erasure
+from app.store import bulk
 from app.teams.models import Team, TeamMember
 
 NAMED_BY_ADDRESS = (EntityType.MAIL, EntityType.INVITATION)

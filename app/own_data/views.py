@@ -5,7 +5,6 @@ from typing import Any
 from flask import Blueprint, Response, request
 
 from app.core.access import Principal
-from app.core.database.paging import Page, Wanted
 from app.own_data import activity, erasure, errors, export, lockdown
 from app.own_data.models import Format
 from app.own_data.schemas import (
@@ -16,6 +15,7 @@ from app.own_data.schemas import (
     ExportQuery,
 )
 from app.settings import keys
+from app.store.paging import Page, Wanted
 from app.web import cookies
 from app.web.guards import login_required
 from app.web.operation import answers

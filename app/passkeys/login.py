@@ -17,7 +17,7 @@ from app.audit.models import Action, EntityType
 from app.core import base64url
 from app.core.client import Client
 from app.core.runtime import Runtime
-from app.core.tokens import digest
+from app.crypto.tokens import digest
 from app.login.completion import (
     FirstFactor,
     FirstFactorKind,

@@ -29,7 +29,7 @@ from app.core.access import Principal
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.texts import has_controls, parsed_id
-from app.core.tokens import random_bytes
+from app.crypto.tokens import random_bytes
 from app.login import sign_in_methods
 from app.login.errors import LastWayIn
 from app.passkeys import ceremony, queries, relying_party

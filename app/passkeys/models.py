@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import BigInteger, ForeignKey, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.core.db import Base, Id, UTCDateTime
+from app.store.db import Base, Id, UTCDateTime
 
 MAX_NAME_LENGTH = 128
 # WebAuthn §7.1: a credential id has at most 1023 bytes.

@@ -7,9 +7,9 @@ from sqlalchemy import delete, exists, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from app.core.database import bulk
 from app.passkeys.errors import CredentialTaken, PasskeyNotFound
 from app.passkeys.models import Passkey, PasskeyHandle
+from app.store import bulk
 from app.users.models import ACCOUNT_COLUMNS, Account, User, with_profile
 
 # A runaway client may register thousands; listing them all would block a worker, and every request

@@ -20,12 +20,12 @@ from fido2.webauthn import (
     PublicKeyCredentialType,
 )
 
-from app.core import flow_store
 from app.core.runtime import Runtime
 from app.core.texts import origin_of
-from app.core.tokens import digest, random_uuid
+from app.crypto.tokens import digest, random_uuid
 from app.passkeys.errors import FlowInvalid, PublicSiteUrlInvalid, PublicSiteUrlRequired
 from app.settings import keys
+from app.store import flow_store
 from app.web import site
 
 # The only domain browsers trust over plain http; loopback IP addresses cannot be a relying party.

@@ -6,8 +6,8 @@ from app.contact_verification.errors import ContactVerificationInvalid
 from app.contact_verification.models import ContactToken, Purpose
 from app.core.access import AccountDisabled, Principal, TokenInvalid, TokenPair
 from app.core.client import Client
-from app.core.passwords import are_equivalent
 from app.core.runtime import Runtime
+from app.crypto.passwords import are_equivalent
 from app.login import sign_in_methods
 from app.login.errors import CredentialsFailed
 from app.mail import service as mail

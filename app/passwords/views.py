@@ -3,7 +3,7 @@
 from flask import Blueprint
 
 from app.core.access import Principal, TokenPair
-from app.core.passwords import MAX_TYPED_PASSWORD_LENGTH
+from app.crypto.passwords import MAX_TYPED_PASSWORD_LENGTH
 from app.passwords import errors, service
 from app.sessions.schemas import RefreshedData
 from app.users.schemas import EMAIL_RULE, PASSWORD_RULE

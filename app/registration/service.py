@@ -9,7 +9,6 @@ from app.contact_verification import queries as contact_queries
 from app.contact_verification import tokens
 from app.contact_verification.models import Purpose
 from app.core.client import Client
-from app.core.database import bulk
 from app.core.runtime import Runtime
 from app.login import sign_in_methods
 from app.mail import service as mail
@@ -19,6 +18,7 @@ from app.settings import keys
 from app.setup import service as setup
 from app.setup.errors import SystemNotInitialized
 from app.storage_policies import queries as storage_queries
+from app.store import bulk
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users

@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 
 from app.core.access import TokenExpired, TokenInvalid
-from app.core.keyring import Keyring, TokenForged
-from app.core.tokens import random_uuid
+from app.crypto.keyring import Keyring, TokenForged
+from app.crypto.tokens import random_uuid
 
 PURPOSE = "access-token"
 LEEWAY_SECONDS = 5

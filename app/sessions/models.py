@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import ForeignKey, String, Uuid, func
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from app.core.db import Base, UTCDateTime
+from app.store.db import Base, UTCDateTime
 from app.users.models import User
 
 

@@ -21,11 +21,11 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from app.core.client import Client
-from app.core.database import bulk
-from app.core.database.database import Database, Reader
-from app.core.db import UTCDateTime
 from app.sessions.models import LoginSession
 from app.sessions.refresh_token import RefreshToken
+from app.store import bulk
+from app.store.database import Database, Reader
+from app.store.db import UTCDateTime
 from app.users.models import ACCOUNT_COLUMNS, Account, Status, User, with_profile
 
 # Clients that sign in per request have thousands; listing all would stall a worker for seconds.

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from app.core import base64url
-from app.core.keyring import Keyring, SecretKey
-from app.core.tokens import digest, random_bytes
+from app.crypto.keyring import Keyring, SecretKey
+from app.crypto.tokens import digest, random_bytes
 
 SELECTOR_BYTES = 16
 EXPIRY_BYTES = 4

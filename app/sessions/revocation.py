@@ -10,12 +10,12 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.access import Operator, Principal, SessionUserMismatch, TokenInvalid
 from app.core.client import Client
-from app.core.database import bulk
 from app.core.runtime import Runtime
 from app.core.texts import shortened
 from app.sessions import access_token, queries, refresh_token, service
 from app.sessions.errors import SessionNotFound
 from app.sessions.models import LoginSession
+from app.store import bulk
 from app.users import queries as users_queries
 from app.users import service as users
 

@@ -14,15 +14,15 @@ from app.core.access import (
     TokenPair,
 )
 from app.core.client import Client
-from app.core.db import after_commit
 from app.core.logs import note_caller
-from app.core.redis import SESSIONS_CHANNEL
 from app.core.runtime import Runtime
-from app.core.tokens import digest
+from app.crypto.tokens import digest
 from app.sessions import access_token, queries, refresh_token
 from app.sessions.models import LoginSession
 from app.sessions.refresh_token import RefreshToken
 from app.settings import keys
+from app.store.db import after_commit
+from app.store.redis import SESSIONS_CHANNEL
 from app.users import queries as users_queries
 from app.users.models import Account, Status, User
 

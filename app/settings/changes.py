@@ -11,14 +11,14 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core.access import Operator
 from app.core.clock import SKEW
-from app.core.database import locks
-from app.core.live_settings import LiveSettings
 from app.core.runtime import Runtime, SignInSwitch
-from app.core.secret_box import REDACTED, SecretUnreadable
 from app.core.setting_kinds import Key
+from app.crypto.secret_box import REDACTED, SecretUnreadable
 from app.settings import keys, queries
 from app.settings.errors import SettingInvalid, SettingsChanged, SettingUndeletable
 from app.settings.service import announce, find_key, joint_problems
+from app.store import locks
+from app.store.live_settings import LiveSettings
 
 # Called in the transaction of a change with the runtime as it will be after it; may raise.
 Approve = Callable[[Session, Runtime], None]

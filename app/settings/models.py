@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import BigInteger, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.core.db import Base, Id, UTCDateTime
+from app.store.db import Base, Id, UTCDateTime
 
 
 class SystemConfig(Base):

@@ -6,8 +6,8 @@ from datetime import datetime
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from app.core.database.database import Reader
 from app.settings.models import SystemConfig
+from app.store.database import Reader
 
 
 def list_texts(reader: Reader) -> dict[str, str]:

@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 from redis.exceptions import RedisError
 from sqlalchemy.orm import Session
 
-from app.core.pubsub import Channel, Listener
-from app.core.redis import SETTINGS_CHANNEL
 from app.core.runtime import Runtime
-from app.core.secret_box import SecretUnreadable
 from app.core.setting_kinds import Key
 from app.core.texts import did_you_mean, shortened
+from app.crypto.secret_box import SecretUnreadable
 from app.settings import keys
 from app.settings.errors import SettingUnknown
+from app.store.pubsub import Channel, Listener
+from app.store.redis import SETTINGS_CHANNEL
 from app.web import cors
 
 T = TypeVar("T")

@@ -12,12 +12,12 @@ from sqlalchemy.orm import Session
 from app.audit import service as audit
 from app.audit.models import EntityType
 from app.core.access import Operator
-from app.core.database.key_use import KeyUse
 from app.core.runtime import Runtime
-from app.core.secret_box import REDACTED, Resealed, Resealer, SecretUnreadable
 from app.core.setting_kinds import Key
+from app.crypto.secret_box import REDACTED, Resealed, Resealer, SecretUnreadable
 from app.settings import catalogue, keys, queries, service
 from app.settings.models import SystemConfig
+from app.store.key_use import KeyUse
 
 Wire = str | list[str]
 

@@ -9,8 +9,7 @@ from flask import Blueprint
 from marshmallow import fields
 
 from app.core.access import ConfirmationRequired, Operator
-from app.core.database.paging import Page, Wanted, part_of
-from app.core.secret_box import REDACTED
+from app.crypto.secret_box import REDACTED
 from app.settings import catalogue, changes, errors, keys, service, upkeep
 from app.settings.schemas import (
     ChangedSettingsData,
@@ -25,6 +24,7 @@ from app.settings.schemas import (
     SystemConfigData,
 )
 from app.settings.upkeep import Setting
+from app.store.paging import Page, Wanted, part_of
 from app.web import lockout
 from app.web.guards import admin_may_read, admin_required, require_confirmation
 from app.web.operation import answers, ok

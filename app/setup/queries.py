@@ -5,10 +5,10 @@ from enum import StrEnum
 
 from sqlalchemy import exists, literal_column, select
 
-from app.core.database.database import Reader
 from app.setup.errors import AdministratorMissing
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
 from app.storage_policies.queries import usable_default_group
+from app.store.database import Reader
 from app.users.models import User
 
 

@@ -8,8 +8,6 @@ from sqlalchemy.orm import Session
 
 from app.audit.models import Action
 from app.core.client import Client
-from app.core.database import locks
-from app.core.database.database import Reader
 from app.core.runtime import Runtime
 from app.settings import keys
 from app.settings import queries as settings_queries
@@ -18,6 +16,8 @@ from app.setup import queries
 from app.setup.errors import SystemAlreadyInitialized, SystemNotInitialized
 from app.setup.queries import Facts, SetupState, state_of
 from app.storage_policies import queries as storage_queries
+from app.store import locks
+from app.store.database import Reader
 from app.users import service as users
 from app.users.models import Account, Role, User
 from app.web import site

@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 
 from app.audit.models import Action
 from app.core.access import Operator
-from app.core.database.named import get_named
 from app.core.runtime import Runtime
 from app.core.texts import pluralized
 from app.storage_policies import queries, service
@@ -27,6 +26,7 @@ from app.storage_policies.models import (
     StoragePolicyGroup,
     StoragePolicyGroupItem,
 )
+from app.store.named import get_named
 from app.teams.models import Team
 from app.users.models import User
 

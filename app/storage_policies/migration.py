@@ -7,7 +7,6 @@ from sqlalchemy.orm import Session
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core.access import Operator
-from app.core.database import locks
 from app.core.runtime import Runtime
 from app.storage_policies import queries, service
 from app.storage_policies.errors import (
@@ -17,6 +16,7 @@ from app.storage_policies.errors import (
     TargetNotPositive,
 )
 from app.storage_policies.models import StoragePolicyGroup
+from app.store import locks
 from app.teams.models import Team
 from app.users.models import User
 

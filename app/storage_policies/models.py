@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import BigInteger, ForeignKey, Integer, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from app.core.db import Base, Id, UTCDateTime
+from app.store.db import Base, Id, UTCDateTime
 
 DEFAULT_CHUNK_BYTES = 5 * 1024 * 1024
 MAX_NAME_LENGTH = 128  # of policies and groups

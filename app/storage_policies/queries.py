@@ -7,10 +7,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, exists, func, select, update
 from sqlalchemy.orm import Session
 
-from app.core.database import bulk
-from app.core.database.database import Reader
-from app.core.database.paging import Page, Wanted, read_ids
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
+from app.store import bulk
+from app.store.database import Reader
+from app.store.paging import Page, Wanted, read_ids
 from app.teams.models import Team
 from app.users.models import User
 

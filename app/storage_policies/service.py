@@ -15,8 +15,6 @@ from sqlalchemy.orm import Session
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.access import Operator
-from app.core.database import locks
-from app.core.database.named import get_named
 from app.core.runtime import Runtime
 from app.storage_policies import queries
 from app.storage_policies.errors import (
@@ -31,6 +29,8 @@ from app.storage_policies.models import (
     StoragePolicyGroup,
     StoragePolicyGroupItem,
 )
+from app.store import locks
+from app.store.named import get_named
 from app.teams.models import Team
 from app.users.models import User
 

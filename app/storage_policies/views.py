@@ -5,7 +5,6 @@ from typing import Any
 from flask import Blueprint
 
 from app.core.access import Operator
-from app.core.database.paging import Page, Wanted
 from app.storage_policies import errors, groups, migration, queries, service
 from app.storage_policies.errors import ConnectorUnsupported, GroupNotFound, PolicyMissing
 from app.storage_policies.groups import Item
@@ -24,6 +23,7 @@ from app.storage_policies.schemas import (
     UpdateGroupSchema,
     is_local,
 )
+from app.store.paging import Page, Wanted
 from app.teams.models import Team
 from app.users.models import User
 from app.web.guards import admin_may_read, admin_required

@@ -16,8 +16,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, column_property, mapped_column, validates
 
-from app.core.database.search import folded_column
-from app.core.db import Base, Id, UTCDateTime
+from app.store.db import Base, Id, UTCDateTime
+from app.store.search import folded_column
 from app.users.models import Account, User
 
 MAX_NAME_LENGTH = 128
@@ -65,7 +65,7 @@ def _owner(team_id: Any, column: Any) -> Any:
 class Team(Base):
     """A workspace shared by accounts; an archived one is out of use and deleted after a while.
 
-    `name_folded` follows the name, see `core.database.search`.
+    `name_folded` follows the name, see `store.search`.
     `created_by` is who made it: None for the command line, and once that account is deleted.
     Of several owners, `owner_id` and `owner_name` tell the one with the lowest id. They and
     `member_count` are computed when a team is loaded or refreshed.

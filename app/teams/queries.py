@@ -8,11 +8,11 @@ from typing import Any
 from sqlalchemy import Row, case, delete, func, or_, select
 from sqlalchemy.orm import Session
 
-from app.core.database import bulk
-from app.core.database.database import Database, Reader
-from app.core.database.paging import Page, Wanted, read_ids
-from app.core.database.search import has_part
 from app.core.texts import folded, typed_id
+from app.store import bulk
+from app.store.database import Database, Reader
+from app.store.paging import Page, Wanted, read_ids
+from app.store.search import has_part
 from app.teams.models import ManagedTeam, Membership, OwnTeam, Team, TeamMember, TeamRole
 from app.users import queries as users_queries
 from app.users.models import ACCOUNT_COLUMNS, Account, Status, User, with_profile

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from app.core.database import bulk
-from app.core.database.named import get_named
 from app.core.runtime import Runtime
 from app.settings import keys
+from app.store import bulk
+from app.store.named import get_named
 from app.teams import queries
 from app.teams.errors import (
     LastTeamOwner,

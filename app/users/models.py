@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import BigInteger, ForeignKey, Index, Integer, Select, String, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.core.db import Base, Id, UTCDateTime, columns_of
+from app.store.db import Base, Id, UTCDateTime, columns_of
 
 
 class Role(StrEnum):
@@ -111,7 +111,7 @@ class PasswordHashKind(Base):
 class UserProfile(Base):
     """An account's public profile; a missing row means no display name and no avatar.
 
-    `display_name_folded` is for searching, see `core.database.search`.
+    `display_name_folded` is for searching, see `store.search`.
     `avatar_version` is incremented by every change of the avatar. `avatar_key` names the folder of
     the uploaded files, which are kept when another source is chosen; None if there are none.
     """

@@ -19,11 +19,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from app.core.database import bulk
-from app.core.database.database import Database, Reader
-from app.core.database.search import folded_column
-from app.core.db import insert_into
-from app.core.foreign_hashes import head_of
+from app.crypto.foreign_hashes import head_of
+from app.store import bulk
+from app.store.database import Database, Reader
+from app.store.db import insert_into
+from app.store.search import folded_column
 from app.users.models import (
     ACCOUNT_COLUMNS,
     Account,

@@ -6,7 +6,7 @@ from typing import Any
 from marshmallow import Schema, fields, post_dump
 
 from app.core.email_address import MAX_EMAIL_LENGTH
-from app.core.passwords import MAX_PASSWORD_LENGTH, MAX_TYPED_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH
+from app.crypto.passwords import MAX_PASSWORD_LENGTH, MAX_TYPED_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH
 from app.settings import keys
 from app.users.models import Account, AvatarSource, Role, Status
 from app.web.runtime import runtime

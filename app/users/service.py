@@ -18,17 +18,17 @@ from app.core.access import (
     TokenInvalid,
 )
 from app.core.client import Client
-from app.core.database import locks
-from app.core.database.database import Reader
-from app.core.database.named import NameAmbiguous
-from app.core.db import after_commit
 from app.core.errors import Unavailable
-from app.core.passwords import is_acceptable, is_guessable, normalized
-from app.core.redis import ACCOUNTS_CHANNEL
 from app.core.runtime import Runtime, SignInSwitch
 from app.core.texts import shortened, typed_reference
+from app.crypto.passwords import is_acceptable, is_guessable, normalized
 from app.mail import notices
 from app.settings import keys
+from app.store import locks
+from app.store.database import Reader
+from app.store.db import after_commit
+from app.store.named import NameAmbiguous
+from app.store.redis import ACCOUNTS_CHANNEL
 from app.users import identifiers, queries
 from app.users.errors import (
     EmailBlocked,

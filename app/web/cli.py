@@ -26,10 +26,10 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from app.core import folders
 from app.core.config import ConfigError
-from app.core.database.sqlite import FileGone, kind_of
 from app.core.errors import AppError, BadRequest, DatabaseUnavailable, ErrorCode, RedisUnavailable
 from app.core.runtime import Runtime
 from app.core.texts import did_you_mean
+from app.store.sqlite import FileGone, kind_of
 from app.web import runtime as web_runtime
 from app.web.schema import timestamp
 

@@ -3,7 +3,7 @@
 from flask import Response, after_this_request, request
 
 from app.core.access import TokenPair
-from app.core.tokens import digest, random_token
+from app.crypto.tokens import digest, random_token
 from app.web import site
 from app.web.runtime import runtime
 

@@ -10,7 +10,7 @@ from flask import Flask, Response, request
 
 from app.core import setting_kinds
 from app.core.errors import BadRequest
-from app.core.live_settings import LiveSettings
+from app.store.live_settings import LiveSettings
 from app.web import cookies, origin, site
 from app.web.runtime import runtime
 

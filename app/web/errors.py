@@ -11,9 +11,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from app.core import errors as kinds
-from app.core.database.database import reason_of
 from app.core.errors import ErrorCode
-from app.core.secret_box import SecretUnreadable
+from app.crypto.secret_box import SecretUnreadable
+from app.store.database import reason_of
 from app.web.operation import fail
 
 log = logging.getLogger(__name__)

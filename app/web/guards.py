@@ -31,7 +31,7 @@ from app.core.config import Bucket
 from app.core.errors import RateLimited, Unauthenticated
 from app.core.logs import note_caller
 from app.core.runtime import Runtime
-from app.core.tokens import random_fraction
+from app.crypto.tokens import random_fraction
 from app.web import cookies, origin, peer
 from app.web.operation import Access, Operation, View, operation_of
 from app.web.runtime import runtime

@@ -13,7 +13,7 @@ from flask import Flask, request
 
 from app.core.logs import TOKEN_LIKE, WaitTimes, request_fields, wait_times, write_access_line
 from app.core.runtime import Runtime
-from app.core.tokens import random_uuid
+from app.crypto.tokens import random_uuid
 from app.web import metrics, peer
 from app.web.errors import FAILURE_CODE
 

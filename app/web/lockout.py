@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 
 from app.core.access import Operator
 from app.core.errors import Conflict
-from app.core.live_settings import LiveSettings
 from app.core.runtime import Runtime
+from app.store.live_settings import LiveSettings
 from app.web import cookies, cors, origin, peer, site
 from app.web.runtime import runtime
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from flask import request
 
 from app.core.errors import BadRequest, ErrorCode, Forbidden
-from app.core.live_settings import LiveSettings
+from app.store.live_settings import LiveSettings
 from app.web import cookies, peer, site
 from app.web.runtime import runtime
 

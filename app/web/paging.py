@@ -7,8 +7,8 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, post_load, pre_load, validate
 
-from app.core.database.paging import Wanted
 from app.core.texts import is_storable
+from app.store.paging import Wanted
 from app.web.schema import INT64, RequestSchema, Text
 
 DEFAULT_LIMIT = 50

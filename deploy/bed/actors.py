@@ -19,9 +19,9 @@ from werkzeug.datastructures import Headers
 
 from app.audit.models import Action, AuditEntry
 from app.contact_verification.models import ContactToken
-from app.core.redis import EVENTS_CHANNEL
 from app.events.messages import Audience, Kind, Message, StorageEvent
 from app.mail.models import OutboxMail
+from app.store.redis import EVENTS_CHANNEL
 from app.users.models import User
 from deploy.bed.bed import Bed
 from deploy.bed.ledger import ALARM, Ledger

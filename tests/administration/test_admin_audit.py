@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from app.administration import audit_export
 from app.audit.models import Action, AuditEntry
 from app.audit.queries import SORT_COLUMNS
-from app.core.database.search import folded_column
+from app.store.search import folded_column
 from tests.support.factories import audit_rows, configure, delete_user, make_user
 
 LOGS = "/admin/audit-logs"

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from app.core import redis as redis_client
 from app.external_auth.models import Identity
 from app.passkeys.models import Passkey
+from app.store import redis as redis_client
 from app.web import runtime as web_runtime
 from tests.contract.routes import routes
 from tests.support import outbox

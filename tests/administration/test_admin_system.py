@@ -11,8 +11,8 @@ from app.administration import health, service
 from app.audit import hourly
 from app.audit import service as audit
 from app.audit.models import Action, AuditEntry, AuditHour, EntityType, Event
-from app.core.database import locks
-from app.core.keyring import Keyring
+from app.crypto.keyring import Keyring
+from app.store import locks
 from app.users.models import User
 from tests.support import outbox
 from tests.support.api import ApiClient

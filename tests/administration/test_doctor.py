@@ -12,12 +12,12 @@ from app import factory
 from app.administration import machine_checks
 from app.administration.machine_checks import fail
 from app.avatars import render_process
-from app.core import redis as redis_client
 from app.core.clock import Clock
 from app.core.config import Argon2Cost, Config
 from app.core.mailer import Mailer
-from app.core.passwords import Passwords
+from app.crypto.passwords import Passwords
 from app.settings import queries as settings_queries
+from app.store import redis as redis_client
 from tests.support.clock import FakeClock
 from tests.support.commands import CommandLine
 from tests.support.factories import at_revision, change_user, configure, make_user

@@ -12,10 +12,10 @@ from argon2 import PasswordHasher
 from argon2.low_level import Type
 from passlib.hash import django_bcrypt_sha256, django_pbkdf2_sha256, pbkdf2_sha512
 
-from app.core import foreign_hashes
-from app.core import passwords as passwords_module
-from app.core.foreign_hashes import checked, head_of, sample_of
-from app.core.passwords import normalized
+from app.crypto import foreign_hashes
+from app.crypto import passwords as passwords_module
+from app.crypto.foreign_hashes import checked, head_of, sample_of
+from app.crypto.passwords import normalized
 from app.users.models import PasswordHashKind, User
 from tests.support.api import ApiClient
 from tests.support.factories import audit_rows, change_user, count

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from app.core import folders
 from app.core.config import ConfigError
-from app.core.keyring import Keyring
+from app.crypto.keyring import Keyring
 from app.factory import create_app
 from app.mail.models import OutboxMail
 from tests.support import full_disk, servers
@@ -46,12 +46,12 @@ def new(elsewhere, database_url, redis_url):
 def test_new_keys_are_told_in_the_log(new, elsewhere, capfd):
     file = elsewhere / "keys.json"
     assert new("prepare").exit_code == 0
-    [told] = lines_of(capfd, "app.core.keyring")
-    assert f" WARNING app.core.keyring created new keys in {file}" in told
+    [told] = lines_of(capfd, "app.crypto.keyring")
+    assert f" WARNING app.crypto.keyring created new keys in {file}" in told
     assert (file.stat().st_mode & 0o777, elsewhere.stat().st_mode & 0o777) == (0o600, 0o700)
     made = file.read_bytes()
     assert new("prepare").exit_code == 0
-    assert (file.read_bytes(), lines_of(capfd, "app.core.keyring")) == (made, [])
+    assert (file.read_bytes(), lines_of(capfd, "app.crypto.keyring")) == (made, [])
 
 
 @pytest.mark.sqlite

@@ -13,11 +13,11 @@ from app.administration.errors import AdministratorUndeletable, LastAdministrato
 from app.administration.schemas import read_imported
 from app.audit.models import AuditEntry
 from app.core.access import COMMAND_LINE
-from app.core.database import locks
 from app.external_auth.models import Identity
 from app.invitations.models import Invitation
 from app.mail.models import OutboxMail
 from app.passkeys.models import Passkey
+from app.store import locks
 from app.users import service as users
 from app.users.models import Role, Status, User
 from tests.support.external import add_provider, link

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from app.administration import teams
 from app.core.access import COMMAND_LINE
-from app.core.database.search import folded_column, has_part
 from app.core.texts import folded
+from app.store.search import folded_column, has_part
 from tests.support.factories import make_user
 
 pytestmark = pytest.mark.both_databases

@@ -13,7 +13,7 @@ from app.administration import service
 from app.audit.models import AuditEntry
 from app.core.access import COMMAND_LINE
 from app.core.errors import DatabaseUnavailable
-from app.core.keyring import Keyring
+from app.crypto.keyring import Keyring
 from app.sessions.models import LoginSession
 from app.settings import keys
 from app.settings import service as settings
@@ -196,7 +196,7 @@ def test_keys_rotate_and_waiting_mails_can_still_be_sent(line, rt, api, user, ma
 
 
 def test_cleanup_works_in_batches(rt, api, user, clock, monkeypatch):
-    monkeypatch.setattr("app.core.database.bulk.BATCH_ROWS", 2)
+    monkeypatch.setattr("app.store.bulk.BATCH_ROWS", 2)
     for _ in range(5):
         api.login(user).ok()
     clock.advance(days=91)

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from app.core.tokens import digest, random_hex, random_token
+from app.crypto.tokens import digest, random_hex, random_token
 from app.events import messages as events
 from app.events.messages import Audience, Kind, StorageEvent
 from app.external_auth.queries import find_pending

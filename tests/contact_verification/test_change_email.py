@@ -12,10 +12,10 @@ from app.contact_verification.errors import NoPendingChange
 from app.contact_verification.models import ContactToken
 from app.core.access import COMMAND_LINE, AccountDisabled, TokenInvalid
 from app.core.client import Client
-from app.core.database.database import Database
-from app.core.limits import RateLimits
 from app.sessions import revocation
 from app.sessions import service as sessions
+from app.store.database import Database
+from app.store.limits import RateLimits
 from app.users.models import Status, User
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from flask import Flask
 
-from app.core.tokens import random_uuid
+from app.crypto.tokens import random_uuid
 
 # Who is asked to sign in, and what is open to everybody.
 PUBLIC = frozenset(

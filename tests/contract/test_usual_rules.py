@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from app.core.errors import AppError
-from app.core.passwords import is_acceptable
+from app.crypto.passwords import is_acceptable
 from app.profile.service import selected_groups
 from app.users import identifiers
 from tests.support import npm

@@ -5,10 +5,10 @@ from contextlib import suppress
 import pytest
 import sqlalchemy as sa
 
-from app.core.db import after_commit
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.sessions import service as sessions
+from app.store.db import after_commit
 from app.users.models import User
 
 pytestmark = pytest.mark.both_databases

@@ -15,7 +15,7 @@ import sys
 from gevent import monkey
 monkey.patch_all()
 import gevent, psycopg2
-from app.core.database import postgres
+from app.store import postgres
 
 postgres.SILENCE_SECONDS = postgres.ANSWER_SECONDS = postgres.CONNECT_SECONDS = 0.6
 postgres.wait_cooperatively()

@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
-from app.core.db import Base
+from app.store.db import Base
 from tests.support.api import ApiClient
 from tests.support.factories import delete_user, make_user
 

@@ -9,8 +9,8 @@ import psycopg2
 import pytest
 import sqlalchemy as sa
 
-from app.core.database import postgres
 from app.factory import create_app
+from app.store import postgres
 from tests.support import servers
 
 pytestmark = pytest.mark.both_databases

@@ -8,8 +8,8 @@ from contextlib import closing
 import pytest
 import sqlalchemy as sa
 
-from app.core.database import sqlite
 from app.core.errors import DatabaseUnavailable
+from app.store import sqlite
 from app.users import queries
 from app.users.models import User
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from sqlalchemy.dialects import postgresql, sqlite
 
-from app.core.db import UTCDateTime
+from app.store.db import UTCDateTime
 
 pytestmark = pytest.mark.both_databases
 

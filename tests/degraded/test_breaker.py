@@ -6,7 +6,7 @@ import pytest
 from redis.exceptions import ConnectionError as Lost
 from redis.exceptions import InvalidResponse, OutOfMemoryError
 
-from app.core.redis import (
+from app.store.redis import (
     FAILURE_TTL_SECONDS,
     RECOVERED_AFTER_SECONDS,
     RETRY_SECONDS,

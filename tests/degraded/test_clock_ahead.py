@@ -13,7 +13,6 @@ import pytest
 from app.administration import service as administration
 from app.audit import hourly
 from app.audit.models import AuditHour
-from app.core import flow_store
 from app.core.access import TokenExpired, TokenInvalid
 from app.core.clock import SKEW
 from app.events.streams import Permits
@@ -22,6 +21,7 @@ from app.external_auth.errors import ProviderRejected
 from app.mfa import totp
 from app.own_data import erasure
 from app.sessions import access_token
+from app.store import flow_store
 from tests.support.authenticator import Authenticator
 from tests.support.challenge import give_totp, send_code, start_login, verify
 from tests.support.factories import audit_rows, configure, count, make_user

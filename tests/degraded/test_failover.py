@@ -9,9 +9,9 @@ import pytest
 from redis import Redis
 from redis.exceptions import ReadOnlyError
 
-from app.core import redis as redis_client
-from app.core.database import postgres
 from app.core.errors import ErrorCode
+from app.store import postgres
+from app.store import redis as redis_client
 from tests.support import servers
 from tests.support.factories import make_user
 from tests.support.live import LiveService, eventually

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from app.core import redis as redis_client
+from app.store import redis as redis_client
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp, start_login, verify
 from tests.support.factories import make_user

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from app.core import redis as redis_client
 from app.core.errors import DatabaseUnavailable
 from app.login import completion
 from app.mfa import queries
+from app.store import redis as redis_client
 from tests.support import servers
 from tests.support.api import ApiClient
 from tests.support.authenticator import finish_setup, start_setup

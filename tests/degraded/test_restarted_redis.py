@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.core import redis as redis_client
 from app.sessions.models import LoginSession
+from app.store import redis as redis_client
 from tests.support.api import ApiClient
 from tests.support.authenticator import finish_setup, start_setup
 from tests.support.challenge import give_totp, start_login, verify

@@ -10,11 +10,11 @@ import psycopg2
 import pytest
 import sqlalchemy as sa
 
-from app.core.database import database as databases
 from app.core.errors import DatabaseUnavailable
 from app.login import second_factor
 from app.sessions import service as sessions
 from app.settings import keys
+from app.store import database as databases
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp, start_login, verify
 from tests.support.commands import CommandLine
@@ -141,7 +141,7 @@ def test_the_log_tells_why(database, signed_in, caplog):
 def test_settings_that_cannot_be_read_are_told_once_and_so_is_their_return(
     database, rt, clock, caplog
 ):
-    caplog.set_level(logging.WARNING, "app.core.live_settings")
+    caplog.set_level(logging.WARNING, "app.store.live_settings")
     for _ in range(2):
         rt.settings.renew()
         caplog.clear()

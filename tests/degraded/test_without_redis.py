@@ -5,11 +5,11 @@ import json
 import pytest
 from redis import Redis
 
-from app.core import redis as redis_client
 from app.core.config import Bucket
 from app.login import second_factor
 from app.sessions import service
 from app.sessions.models import LoginSession
+from app.store import redis as redis_client
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp, send_code, start_login, verify
 from tests.support.commands import CommandLine

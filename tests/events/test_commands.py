@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from jsonschema import Draft202012Validator
 
-from app.core.redis import EVENTS_CHANNEL
 from app.events import messages
 from app.events.errors import EventTooLarge
 from app.events.messages import EVERYBODY, Kind, StorageEvent
+from app.store.redis import EVENTS_CHANNEL
 from tests.support.storage_events import SCHEMA
 
 
@@ -112,7 +112,7 @@ def test_an_event_that_no_reader_would_take_is_refused(rt):
 
 
 def test_without_redis_it_says_so(make_app, tmp_path):
-    from app.core import redis as redis_client
+    from app.store import redis as redis_client
     from tests.support.commands import CommandLine
 
     gone = redis_client.connect(f"unix://{tmp_path}/gone.sock")

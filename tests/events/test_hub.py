@@ -15,7 +15,6 @@ from prometheus_client import REGISTRY
 from sqlalchemy.exc import OperationalError
 
 from app.administration import accounts, teams
-from app.core import redis as redis_client
 from app.core.access import COMMAND_LINE
 from app.core.client import Client
 from app.core.errors import DatabaseUnavailable
@@ -33,6 +32,7 @@ from app.events.messages import (
 from app.events.streams import HEARTBEAT_SECONDS
 from app.events.views import HUB
 from app.sessions import service as sessions
+from app.store import redis as redis_client
 from app.teams.models import TeamRole
 from app.users.models import Status
 from tests.support.factories import bearer_of, change_user, configure, make_user

@@ -3,9 +3,9 @@
 import pytest
 from redis import Redis
 
-from app.core import pubsub
 from app.core.clock import Clock
-from app.core.pubsub import Channel, Listener
+from app.store import pubsub
+from app.store.pubsub import Channel, Listener
 
 NAME = "test:survives"
 

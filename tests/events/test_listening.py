@@ -6,8 +6,8 @@ import pytest
 from redis import Redis
 
 from app.core.clock import Clock
-from app.core.pubsub import Channel, Listener
-from app.core.redis import connect
+from app.store.pubsub import Channel, Listener
+from app.store.redis import connect
 
 NAMES = ("test:one", "test:two")
 

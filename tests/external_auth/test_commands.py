@@ -6,7 +6,7 @@ import logging
 import pytest
 import sqlalchemy as sa
 
-from app.core.secret_box import SecretUnreadable
+from app.crypto.secret_box import SecretUnreadable
 from app.external_auth.drivers.openid import OpenIdDriver
 from app.external_auth.models import Identity, PendingIdentity, Provider
 from app.external_auth.providers import service as providers

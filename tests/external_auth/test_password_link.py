@@ -7,9 +7,9 @@ from redis.exceptions import ConnectionError
 
 from app.core.access import AccountDisabled
 from app.core.errors import DatabaseUnavailable
-from app.core.flow_store import FlowStore
 from app.external_auth.sign_in import linking, pending
 from app.sessions.models import LoginSession
+from app.store.flow_store import FlowStore
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp, verify
 from tests.support.external import (

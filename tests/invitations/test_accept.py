@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.core.access import COMMAND_LINE
-from app.core.tokens import digest
+from app.crypto.tokens import digest
 from app.invitations import service
 from app.invitations.models import Invitation
 from app.setup import service as setup

@@ -8,14 +8,14 @@ import sqlalchemy as sa
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
-from app.core import live_settings
 from app.core.access import COMMAND_LINE
-from app.core.live_settings import LiveSettings
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.settings import changes, keys, service
 from app.settings import queries as settings_queries
 from app.settings.models import SystemConfig
+from app.store import live_settings
+from app.store.live_settings import LiveSettings
 from tests.support.api import ApiClient
 from tests.support.factories import configure
 

@@ -10,7 +10,7 @@ from app.audit.models import Action, EntityType
 from app.core.client import Client
 from app.core.config import Argon2Cost, FailureLimit
 from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
-from app.core.passwords import Passwords
+from app.crypto.passwords import Passwords
 from app.login import completion, second_factor
 from app.login.completion import (
     FirstFactor,
@@ -654,7 +654,7 @@ def test_the_log_tells_that_codes_are_refused(api, user, enabled, caplog):
     for _ in range(10):
         api.login(user, "not the password").fails(401, "auth.credentials_failed")
     verify(api, flow_token, enabled.app.code()).fails(429, "rate_limited")
-    [line] = [r for r in caplog.records if r.name == "app.core.limits"]
+    [line] = [r for r in caplog.records if r.name == "app.store.limits"]
     assert line.user_id == user.id
 
 

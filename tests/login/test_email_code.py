@@ -10,14 +10,14 @@ import pytest
 import sqlalchemy as sa
 
 from app.audit import queries as audit_queries
-from app.core.db import Base
 from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
 from app.core.mailer import Mailer, Timeouts
-from app.core.tokens import random_digits
+from app.crypto.tokens import random_digits
 from app.login import completion
 from app.mfa import email_codes
 from app.profile import preferences
 from app.sessions.models import LoginSession
+from app.store.db import Base
 from tests.support.api import ApiClient
 from tests.support.challenge import (
     everything_in_redis,

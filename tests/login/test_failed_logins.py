@@ -34,7 +34,7 @@ def test_the_eleventh_attempt_is_refused_even_with_the_right_password(api, user)
 
 
 def told_of_refusals(caplog):
-    return [r for r in caplog.records if r.name == "app.core.limits"]
+    return [r for r in caplog.records if r.name == "app.store.limits"]
 
 
 def test_the_log_tells_which_account_is_refused_and_from_where(api, user, caplog):

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from app.core.flow_store import EXPIRED_RETENTION, FlowState, FlowStore
+from app.store.flow_store import EXPIRED_RETENTION, FlowState, FlowStore
 
 MINUTES = timedelta(minutes=1)
 

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.core.config import Argon2Cost
-from app.core.passwords import Passwords
+from app.crypto.passwords import Passwords
 from app.sessions.models import LoginSession
 from tests.support.api import ApiClient
 from tests.support.factories import (

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.core.tokens import random_uuid
+from app.crypto.tokens import random_uuid
 from app.mail import dispatcher
 from app.mail.templates import Template
 from tests.support import outbox

@@ -13,12 +13,12 @@ import sqlalchemy as sa
 from prometheus_client import REGISTRY
 
 from app.core.access import COMMAND_LINE
-from app.core.database.database import DATABASE_ERRORS
 from app.core.mailer import Mailer
 from app.mail import dispatcher, operators, queries, service
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
 from app.mail.models import MailStatus, OutboxMail
 from app.mail.templates import Template
+from app.store.database import DATABASE_ERRORS
 from app.web import runtime as web_runtime
 from tests.support.factories import audit_rows, configure, count
 from tests.support.full_disk import fill
@@ -817,7 +817,7 @@ def test_waiting_mails_survive_rotated_keys(make_app, smtp, rt):
 
 
 def test_many_mails_are_encrypted_anew_page_by_page(make_app, monkeypatch):
-    monkeypatch.setattr("app.core.database.bulk.BATCH_ROWS", 2)
+    monkeypatch.setattr("app.store.bulk.BATCH_ROWS", 2)
     rt = make_app(secret_keys=()).extensions[web_runtime.EXTENSION]
     for number in range(5):
         queue(rt, f"ada{number}@example.com")

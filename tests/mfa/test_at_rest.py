@@ -8,7 +8,7 @@ import re
 import pytest
 import sqlalchemy as sa
 
-from app.core.secret_box import SecretUnreadable
+from app.crypto.secret_box import SecretUnreadable
 from app.mfa.models import MfaFactor, MfaRecoveryCode
 from tests.support.api import ApiClient
 from tests.support.authenticator import enable_totp, start_setup

@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from app.core import redis as redis_client
 from app.core.access import COMMAND_LINE, AccountDisabled, TokenInvalid
 from app.core.client import Client
 from app.mfa import management, service
 from app.mfa.models import MfaFactor, MfaRecoveryCode
 from app.sessions import revocation
 from app.sessions import service as sessions
+from app.store import redis as redis_client
 from tests.support.api import ApiClient
 from tests.support.authenticator import enable_totp, finish_setup, start_setup
 from tests.support.factories import audit_rows, change_user, count, make_user

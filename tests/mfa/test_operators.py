@@ -132,7 +132,7 @@ def test_what_is_sealed_under_the_newest_key_is_left_alone(rt, enabled):
 
 @pytest.mark.both_databases
 def test_many_secrets_are_sealed_anew_page_by_page(line, rt, app, clock, enabled, monkeypatch):
-    monkeypatch.setattr("app.core.database.bulk.BATCH_ROWS", 2)
+    monkeypatch.setattr("app.store.bulk.BATCH_ROWS", 2)
     others = [make_user(rt).id for _ in range(4)]
     with rt.transaction() as session:
         for user_id in others:

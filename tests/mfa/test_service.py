@@ -3,7 +3,7 @@
 import pytest
 from passlib.context import CryptContext
 
-from app.core.secret_box import SecretBox
+from app.crypto.secret_box import SecretBox
 from app.mfa import queries, service
 from app.mfa.errors import MfaCodeInvalid, MfaRecoveryCodeUsed
 from app.mfa.models import MfaMethod, Purpose

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 import pyotp
 import pytest
 
-from app.core import redis as redis_client
 from app.core.access import COMMAND_LINE, AccountDisabled, TokenInvalid
 from app.core.client import Client
 from app.core.errors import DatabaseUnavailable
@@ -15,6 +14,7 @@ from app.mfa import management, queries
 from app.mfa.models import MfaFactor, MfaRecoveryCode
 from app.sessions import revocation
 from app.sessions import service as sessions
+from app.store import redis as redis_client
 from app.users.errors import PendingActivation
 from tests.support.api import ApiClient
 from tests.support.authenticator import enable_totp, finish_setup, start_setup

@@ -8,10 +8,10 @@ import click
 import pytest
 
 from app.core.config import PREFIX, Config
-from app.core.db import Base
 from app.core.errors import ErrorCode
 from app.events.messages import Kind
 from app.settings import keys
+from app.store.db import Base
 from tests.support import servers
 
 ROOT = servers.ROOT

@@ -10,8 +10,8 @@ import psycopg2
 import pytest
 import sqlalchemy as sa
 
-from app.core.database import revisions
 from app.operations import service
+from app.store import revisions
 from tests.support.factories import at_revision, audit_rows
 from tests.support.live import LiveService
 from tests.support.privileges import bound_by_modes

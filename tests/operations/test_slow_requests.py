@@ -11,8 +11,8 @@ import pytest
 from flask import Response
 from redis import Redis
 
-from app.core import redis as redis_client
 from app.core.logs import JsonLineFormatter, RequestFields
+from app.store import redis as redis_client
 from app.users import queries as users
 from app.web import lifecycle
 

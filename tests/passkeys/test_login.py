@@ -6,8 +6,8 @@ import uuid
 
 import pytest
 
-from app.core import redis as redis_client
 from app.passkeys import ceremony, queries
+from app.store import redis as redis_client
 from tests.support.api import ApiClient
 from tests.support.authenticator import enable_totp
 from tests.support.factories import (

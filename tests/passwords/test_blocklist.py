@@ -3,7 +3,7 @@
 import pytest
 
 from app.core.access import COMMAND_LINE
-from app.core.passwords import is_guessable
+from app.crypto.passwords import is_guessable
 from app.invitations import service as invitations
 from tests.support.factories import configure, make_user
 from tests.support.passwords import change, confirm

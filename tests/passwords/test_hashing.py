@@ -5,10 +5,10 @@ import logging
 import pytest
 from passlib.hash import argon2
 
-from app.core import passwords as hashing
 from app.core.config import Argon2Cost
-from app.core.foreign_hashes import sample_of
-from app.core.passwords import Cost, Passwords, SodiumArgon2, Verdict
+from app.crypto import passwords as hashing
+from app.crypto.foreign_hashes import sample_of
+from app.crypto.passwords import Cost, Passwords, SodiumArgon2, Verdict
 
 PASSWORDS = ["correct horse", "äöü\u00a0\u1f600 " * 20, "with a \0 inside"]
 

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from app.core.leaked_passwords import LeakedPasswords
+from app.crypto.leaked_passwords import LeakedPasswords
 from tests.support.factories import configure
 
 LEAKED = "correct horse battery"

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from app.administration import accounts
 from app.contact_verification.models import ContactToken
 from app.core.access import COMMAND_LINE
-from app.core.tokens import digest
+from app.crypto.tokens import digest
 from app.mail.models import OutboxMail
 from app.users import queries as users_queries
 from app.users.models import Status

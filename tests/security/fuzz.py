@@ -36,7 +36,7 @@ from app.core.client import Client
 from app.core.clock import Clock
 from app.core.config import FailureLimit
 from app.core.runtime import Runtime
-from app.core.tokens import random_token
+from app.crypto.tokens import random_token
 from app.factory import create_app
 from app.sessions import service as sessions
 from app.web import runtime as web_runtime

@@ -2,7 +2,7 @@
 
 import logging
 
-from app.core import tokens
+from app.crypto import tokens
 from tests.support.leaks import watch
 
 log = logging.getLogger("app.planted")

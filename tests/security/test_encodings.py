@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from app.core import base64url
-from app.core.tokens import random_uuid
+from app.crypto.tokens import random_uuid
 
 ALPHABET = string.ascii_letters + string.digits + "-_"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.core.keyring import Keyring
+from app.crypto.keyring import Keyring
 from tests.support.api import ApiClient
 
 HALF_WRITTEN = ["", "{", '{"keys": [{"id": "abc"', '{"keys": []}', '{"keys": [{}]}', "[]", "null"]

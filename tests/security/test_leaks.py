@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from app.core import tokens
+from app.crypto import tokens
 from tests.support import servers
 from tests.support.leaks import ON_PURPOSE, Watch, watch
 

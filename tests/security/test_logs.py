@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from app.core import logs
-from app.core.tokens import random_token
+from app.crypto.tokens import random_token
 from tests.support.factories import configure, make_user
 from tests.support.passkeys import (
     Authenticator,

@@ -3,7 +3,7 @@
 import pytest
 from redis import Redis
 
-from app.core.redis import for_listening
+from app.store.redis import for_listening
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ import pytest
 import redis
 
 from app.core.config import default_redis_url
-from app.core.redis import SETTINGS_CHANNEL
 from app.serving import health, launch, valkey
 from app.serving.health import Address
+from app.store.redis import SETTINGS_CHANNEL
 from tests.support.launcher import TIMEOUT_SECONDS, Service, eventually
 from tests.support.live import free_port
 from tests.support.servers import ROOT

@@ -5,7 +5,7 @@ import os
 import pytest
 from redis.exceptions import ConnectionError as Lost
 
-from app.core import redis as redis_client
+from app.store import redis as redis_client
 
 
 @pytest.fixture

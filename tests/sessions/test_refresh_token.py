@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from app.core.keyring import Keyring
+from app.crypto.keyring import Keyring
 from app.sessions import refresh_token
 from app.sessions.refresh_token import EXPIRY_BYTES, MAC_BYTES, SECRET_BYTES, SELECTOR_BYTES
 from tests.support.factories import audit_rows

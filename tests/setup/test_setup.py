@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 from werkzeug.test import EnvironBuilder, run_wsgi_app
 
-from app.core.passwords import is_acceptable
+from app.crypto.passwords import is_acceptable
 from app.settings.models import SystemConfig
 from app.users.models import User
 from app.web import site

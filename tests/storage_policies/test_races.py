@@ -13,7 +13,7 @@ from app.administration import accounts, teams
 from app.core.access import COMMAND_LINE, Operator, Principal
 from app.core.client import Client
 from app.core.errors import AppError
-from app.core.tokens import random_fraction
+from app.crypto.tokens import random_fraction
 from app.storage_policies import groups, migration
 from app.storage_policies import queries as storage_queries
 from app.storage_policies import service as storage

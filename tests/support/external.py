@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from app.core.access import COMMAND_LINE
 from app.core.client import Client
 from app.core.runtime import Runtime
-from app.core.tokens import digest
+from app.crypto.tokens import digest
 from app.external_auth.drivers.driver import ExternalProfile
 from app.external_auth.models import Identity, Provider
 from app.external_auth.providers import service as providers

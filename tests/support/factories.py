@@ -16,7 +16,7 @@ from app.contact_verification.tokens import PREFIX
 from app.core.access import COMMAND_LINE
 from app.core.client import Client
 from app.core.runtime import Runtime
-from app.core.tokens import digest, random_token
+from app.crypto.tokens import digest, random_token
 from app.passkeys.models import Passkey
 from app.sessions import service as sessions
 from app.settings import changes as settings

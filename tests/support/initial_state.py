@@ -3,10 +3,10 @@
 import sqlalchemy as sa
 from redis import Redis
 
-from app.core.db import Base
 from app.core.runtime import Runtime
 from app.settings import queries as settings_queries
 from app.settings import service as settings
+from app.store.db import Base
 
 # Tables whose rows the migrations and the bootstrap have written.
 FILLED_TABLES = frozenset(

@@ -13,8 +13,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from app.core import logs, tokens
+from app.core import logs
 from app.core.errors import ErrorCode
+from app.crypto import tokens
 from app.mail.templates import Template
 from app.setup.queries import SetupState
 
@@ -130,7 +131,7 @@ def _stands_in(secret: str, text: str) -> bool:
 
 
 class _RecordingSecrets:
-    """Stands in for the module `secrets` in `app.core.tokens`, and records the tokens it makes."""
+    """Stands in for the module `secrets` in `app.crypto.tokens`, and records the tokens made."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(standard_library, name)

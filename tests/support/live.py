@@ -21,10 +21,10 @@ from redis import Redis
 from werkzeug.datastructures import Headers
 
 from app.core.clock import Clock
-from app.core.redis import EVENTS_CHANNEL
 from app.core.runtime import Runtime
 from app.factory import create_app
 from app.serving.parent_death import before_exec
+from app.store.redis import EVENTS_CHANNEL
 from app.web import runtime as web_runtime
 from tests.support import servers
 from tests.support.api import BASE, Answer, Verbs, check_envelope, check_headers, is_enveloped

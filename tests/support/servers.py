@@ -29,11 +29,11 @@ from sqlalchemy.dialects import postgresql
 from app.core import folders
 from app.core.clock import Clock
 from app.core.config import Argon2Cost, Config
-from app.core.db import Base
 from app.factory import create_app
 from app.serving import valkey
 from app.serving.parent_death import before_exec
 from app.storage_policies import service as storage
+from app.store.db import Base
 from app.web import runtime as web_runtime
 
 ROOT = Path(__file__).resolve().parents[2]

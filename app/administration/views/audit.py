@@ -9,7 +9,7 @@ from app.administration.audit_export import Format
 from app.administration.schemas import AuditActionItem, AuditExportQuery, AuditItem, AuditQuery
 from app.audit.queries import Filter
 from app.core.access import Operator
-from app.core.database.paging import Page, Wanted
+from app.store.paging import Page, Wanted
 from app.web.guards import admin_may_read, admin_required
 from app.web.operation import answers
 from app.web.paging import page_of

@@ -8,7 +8,6 @@ from typing import Any
 from flask import Blueprint
 
 from app.core.access import Operator
-from app.core.database.paging import Page, Wanted, part_of
 from app.external_auth import errors
 from app.external_auth.errors import ProviderMisconfigured, ProviderNotFound, ProviderTestFailed
 from app.external_auth.models import Provider, ProviderKind
@@ -22,6 +21,7 @@ from app.external_auth.schemas import (
     TestedProviderData,
     UpdateProviderSchema,
 )
+from app.store.paging import Page, Wanted, part_of
 from app.web.guards import admin_may_read, admin_required
 from app.web.operation import answers
 from app.web.paging import PageQuery, page_of

@@ -14,7 +14,7 @@ from app.administration.views.audit import EXPORTED, attachment
 from app.audit.models import EntityType
 from app.audit.queries import Filter
 from app.core.access import Operator
-from app.core.database.paging import Page, Wanted
+from app.store.paging import Page, Wanted
 from app.teams import queries, service
 from app.teams.errors import (
     LastTeamOwner,

@@ -28,8 +28,8 @@ from app.administration.schemas import (
     UserListQuery,
 )
 from app.core.access import Operator
-from app.core.database.paging import Page, Wanted
-from app.core.tokens import generated_password
+from app.crypto.tokens import generated_password
+from app.store.paging import Page, Wanted
 from app.users import service
 from app.users.errors import UserNotFound
 from app.users.models import Account, Role

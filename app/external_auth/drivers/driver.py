@@ -25,10 +25,10 @@ from prometheus_client import Counter
 from requests.auth import HTTPBasicAuth
 from requests_oauthlib import OAuth2Session
 
-from app.core import tokens
 from app.core.http_client import Refused
 from app.core.runtime import Runtime
 from app.core.texts import one_line
+from app.crypto import tokens
 from app.external_auth.errors import ProviderFailed, ProviderRejected
 from app.external_auth.models import Provider
 

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import requests
 
-from app.core import tokens
 from app.core.texts import origin_of
+from app.crypto import tokens
 from app.external_auth.drivers import claims
 from app.external_auth.drivers.driver import (
     Authorization,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 import jwt
 import requests
 
-from app.core import tokens
+from app.crypto import tokens
 from app.external_auth.drivers import claims, id_token, metadata
 from app.external_auth.drivers.driver import (
     Authorization,

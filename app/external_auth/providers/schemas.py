@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, post_load, pre_load
 
 from app.core.addresses import is_loopback_name
-from app.core.secret_box import REDACTED
 from app.core.texts import has_controls
+from app.crypto.secret_box import REDACTED
 from app.external_auth.drivers.oauth2 import GithubDriver, QQDriver
 from app.external_auth.drivers.openid import DEFAULT_TENANT, TENANT_ALIASES, is_tenant, tenant_of
 from app.external_auth.errors import ProviderInvalid

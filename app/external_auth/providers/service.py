@@ -16,12 +16,10 @@ from sqlalchemy.orm import Session
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core.access import Operator
-from app.core.database import bulk, locks
-from app.core.database.key_use import KeyUse
 from app.core.runtime import Runtime, SignInSwitch
-from app.core.secret_box import REDACTED, Resealed, Resealer, SecretUnreadable
 from app.core.texts import did_you_mean, pluralized, shortened
-from app.core.tokens import random_uuid
+from app.crypto.secret_box import REDACTED, Resealed, Resealer, SecretUnreadable
+from app.crypto.tokens import random_uuid
 from app.external_auth import queries
 from app.external_auth.drivers import DRIVERS
 from app.external_auth.drivers.driver import Driver, report
@@ -43,6 +41,8 @@ from app.passkeys import relying_party
 from app.settings import keys
 from app.settings import queries as settings_queries
 from app.settings import service as settings
+from app.store import bulk, locks
+from app.store.key_use import KeyUse
 from app.users import service as users
 
 SECRET_UNREADABLE = (

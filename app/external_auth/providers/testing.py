@@ -6,7 +6,7 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core.access import Operator
 from app.core.runtime import Runtime
-from app.core.secret_box import REDACTED
+from app.crypto.secret_box import REDACTED
 from app.external_auth.drivers import DRIVERS
 from app.external_auth.drivers.driver import Driver
 from app.external_auth.drivers.openid import is_tenant, tenant_of

@@ -19,11 +19,9 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.access import AccountDisabled
 from app.core.client import Client
-from app.core.database import locks
-from app.core.database.database import Reader
 from app.core.errors import AppError
 from app.core.runtime import Runtime
-from app.core.tokens import random_alphanumerics
+from app.crypto.tokens import random_alphanumerics
 from app.external_auth import queries
 from app.external_auth.drivers.driver import ExternalProfile
 from app.external_auth.errors import (
@@ -44,6 +42,8 @@ from app.login.completion import (
 )
 from app.settings import keys
 from app.setup import service as setup
+from app.store import locks
+from app.store.database import Reader
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users

@@ -20,9 +20,8 @@ from app.contact_verification.errors import (
 from app.contact_verification.service import is_same_browser
 from app.core.client import Client
 from app.core.clock import SKEW
-from app.core.database.database import DATABASE_ERRORS
 from app.core.runtime import Runtime
-from app.core.tokens import digest, random_hex, random_token
+from app.crypto.tokens import digest, random_hex, random_token
 from app.external_auth import queries
 from app.external_auth.drivers.driver import ExternalProfile
 from app.external_auth.errors import (
@@ -46,6 +45,7 @@ from app.login.password import check_password
 from app.mail import service as mail
 from app.mail.templates import Template
 from app.registration.errors import RegistrationDisabled
+from app.store.database import DATABASE_ERRORS
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users.models import FIRST_SESSION_VERSION, Account

@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
-from app.core import flow_store
 from app.core.access import Principal, SessionUserMismatch
 from app.core.client import Client
 from app.core.runtime import Runtime
-from app.core.secret_box import SecretUnreadable
-from app.core.tokens import digest, random_token
+from app.crypto.secret_box import SecretUnreadable
+from app.crypto.tokens import digest, random_token
 from app.external_auth import queries
 from app.external_auth.drivers.driver import Callback, ExternalProfile, callback_refusal
 from app.external_auth.errors import (
@@ -36,6 +35,7 @@ from app.external_auth.sign_in.linking import Arrival, RegistrationSettings
 from app.external_auth.sign_in.signed_in import Intent
 from app.login.completion import LoginOutcome, MfaRequired
 from app.settings import keys
+from app.store import flow_store
 from app.web import site
 
 PREFIX = "/api/v1/auth/external-auth"

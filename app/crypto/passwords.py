@@ -17,11 +17,11 @@ from nacl.pwhash import argon2id
 from passlib.context import CryptContext
 from passlib.hash import argon2
 
-from app.core import foreign_hashes
 from app.core.config import Argon2Cost
-from app.core.leaked_passwords import LeakedPasswords
 from app.core.thread_pool import ThreadPool
-from app.core.tokens import random_bytes
+from app.crypto import foreign_hashes
+from app.crypto.leaked_passwords import LeakedPasswords
+from app.crypto.tokens import random_bytes
 
 log = logging.getLogger(__name__)
 

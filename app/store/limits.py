@@ -23,9 +23,9 @@ from app.core.addresses import subscriber_prefix
 from app.core.clock import SKEW, Clock
 from app.core.config import Bucket, FailureLimit
 from app.core.errors import AppError, Misconfigured, RateLimited, ServerFault, Unavailable
-from app.core.redis import Breaker
-from app.core.secret_box import SecretBox
-from app.core.tokens import random_hex
+from app.crypto.secret_box import SecretBox
+from app.crypto.tokens import random_hex
+from app.store.redis import Breaker
 
 log = logging.getLogger(__name__)
 

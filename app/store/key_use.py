@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, case, func, literal, select
 from sqlalchemy.orm import InstrumentedAttribute
 
-from app.core.database.database import Reader
-from app.core.secret_box import VERSION, SecretBox, SecretUnreadable
+from app.crypto.secret_box import VERSION, SecretBox, SecretUnreadable
+from app.store.database import Reader
 
 SEALED = f"{VERSION}:"
 

@@ -5,9 +5,9 @@ from typing import Any, TypeVar
 from sqlalchemy import false, or_, select
 from sqlalchemy.orm import Session
 
-from app.core.db import Base
 from app.core.errors import Conflict, NotFound
 from app.core.texts import shortened, typed_reference
+from app.store.db import Base
 
 Named = TypeVar("Named", bound=Base)
 

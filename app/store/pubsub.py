@@ -13,7 +13,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from app.core.clock import Clock
-from app.core.redis import for_listening
+from app.store.redis import for_listening
 
 log = logging.getLogger(__name__)
 

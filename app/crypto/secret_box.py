@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from app.core import base64url
 from app.core.errors import Misconfigured
-from app.core.keyring import Keyring, SecretKey
+from app.crypto.keyring import Keyring, SecretKey
 
 VERSION = "v1"
 NONCE_BYTES = 12

@@ -22,9 +22,9 @@ from typing import Any, cast
 from redis import Redis
 
 from app.core.clock import Clock
-from app.core.redis import Breaker
 from app.core.runtime import Runtime
-from app.core.tokens import digest, random_hex
+from app.crypto.tokens import digest, random_hex
+from app.store.redis import Breaker
 
 # How long after its expiry a flow can still be found, to say what became of it.
 EXPIRED_RETENTION = timedelta(minutes=10)

@@ -16,12 +16,12 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
 from app.core.config import Config
-from app.core.database import postgres, sqlite
-from app.core.database.revisions import SchemaCheck
-from app.core.database.sqlite import SqliteFile
-from app.core.db import db
 from app.core.errors import AppError, DatabaseConnectionLost, DatabaseUnavailable
 from app.core.logs import add_database_wait
+from app.store import postgres, sqlite
+from app.store.db import db
+from app.store.revisions import SchemaCheck
+from app.store.sqlite import SqliteFile
 
 POOL_TIMEOUT_SECONDS = 5
 

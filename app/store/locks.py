@@ -9,7 +9,7 @@ import hashlib
 from sqlalchemy import String, func, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from app.core.db import Base
+from app.store.db import Base
 
 SETUP = "setup"
 # For every change of settings, providers and secret keys, as their rules depend on one another.

@@ -24,7 +24,7 @@ from jwt.types import Options
 from app.core import folders
 from app.core.clock import Clock
 from app.core.config import Config, ConfigError, parse_secret_keys
-from app.core.tokens import random_bytes, random_hex
+from app.crypto.tokens import random_bytes, random_hex
 
 # Workers notice a rotation by another process after this long at the latest.
 RECHECK_SECONDS = 1.0

@@ -14,9 +14,9 @@ from typing import Any, TypeVar, cast
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.core.clock import Clock
-from app.core.database.database import reason_of
 from app.core.logs import Outage
 from app.core.setting_kinds import Key
+from app.store.database import reason_of
 
 T = TypeVar("T")
 

@@ -1,1 +1,0 @@
-"""Database access: transactions, pools, locks."""

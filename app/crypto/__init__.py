@@ -1,0 +1,1 @@
+"""Keys, encryption, hashes and randomness."""

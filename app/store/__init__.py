@@ -1,0 +1,1 @@
+"""The database and Redis: connections, transactions, flows, limits, messages."""
