@@ -113,7 +113,7 @@ def on_starting(server: Any) -> None:
     if os.environ.pop(PREPARE_VARIABLE, None) is None:
         _require_keys(application)
         return
-    from app.administration.cli import run
+    from app.commands import run
 
     exit_code = run(application, "prepare")
     application.extensions["gatehouse"].close()

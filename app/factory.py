@@ -6,14 +6,8 @@ from flask import Flask
 from flask_migrate import Migrate
 from redis import Redis
 
-from app.administration import cli as administration
-from app.administration import service as administration_service
-from app.administration.views.audit import bp as admin_audit
-from app.administration.views.credentials import bp as admin_credentials
-from app.administration.views.external_auth import bp as admin_external_auth
-from app.administration.views.system import bp as admin_system
-from app.administration.views.teams import bp as admin_teams
-from app.administration.views.users import bp as admin_users
+from app import commands
+from app.audit_log.views import bp as admin_audit
 from app.avatars import views as avatars
 from app.confirmation.views import bp as confirmation
 from app.contact_verification.views import bp as contact_verification
@@ -30,7 +24,10 @@ from app.events import views as events
 from app.events.hub import Hub
 from app.external_auth import links as external_links
 from app.external_auth import queries as external_queries
+from app.external_auth.providers.views import bp as admin_external_auth
 from app.external_auth.views import bp as external_auth
+from app.installation import service as administration_service
+from app.installation.views import bp as admin_system
 from app.invitations import views as invitations
 from app.login import sign_in_methods
 from app.login.views import bp as login
@@ -60,7 +57,10 @@ from app.store.db import db
 from app.store.limits import AttemptLimits, RateLimits
 from app.store.live_settings import LiveSettings
 from app.store.redis import RedisClients
+from app.team_admin.views import bp as admin_teams
 from app.teams.views import bp as teams
+from app.user_admin.views.accounts import bp as admin_users
+from app.user_admin.views.credentials import bp as admin_credentials
 from app.users import service as users_service
 from app.web import cors, errors, guards, lifecycle, metrics, request
 from app.web import runtime as web_runtime
@@ -127,7 +127,7 @@ def create_app(
     cors.install(app)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
-    administration.install(app)
+    commands.install(app)
     hub = Hub(rt)
     events.install(app, hub)
     Migrate(app, db, directory=str(MIGRATIONS))

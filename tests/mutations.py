@@ -110,9 +110,9 @@ SLIPS = r"""
 # mail/rendering.py: Whoever chooses a value that a mail shows can put markup into it
 -        html=filled(template.html, {name: html.escape(value) for name, value in values.items()}),
 +        html=filled(template.html, values),
-# administration/accounts.py: Ending all sessions of an account leaves no trace in the audit log
+# user_admin/service.py: Ending all sessions of an account leaves no trace in the audit log
 -        users.record_by(rt, session, by, Action.ADMIN_REVOKE_USER_SESSIONS, account, details)
-# administration/machine_checks.py: The doctor is content with keys that the group can read
+# installation/machine_checks.py: The doctor is content with keys that the group can read
 -    return f"{mode:04o}" if mode & 0o077 else None
 +    return f"{mode:04o}" if mode & 0o007 else None
 # storage_policies/service.py: Accounts can be assigned to a policy group without a policy

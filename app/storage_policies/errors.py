@@ -110,3 +110,6 @@ UPDATE_GROUP = (
     GroupAssigned,
 )
 DELETE_GROUP = (GroupNotFound, DefaultGroupRequired, GroupAssigned)
+
+
+GROUP_REFUSED = (GroupNotFound, GroupUnusable)

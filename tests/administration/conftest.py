@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from app.administration.cli import run
 from app.avatars import render_process
+from app.commands import run
 from app.core import logs
 from app.core.config import Config
 from app.factory import create_app

@@ -9,9 +9,9 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from app.administration import audit_export
 from app.audit.models import Action, AuditEntry
 from app.audit.queries import SORT_COLUMNS
+from app.audit_log import export as audit_export
 from app.store.search import folded_column
 from tests.support.factories import audit_rows, configure, delete_user, make_user
 

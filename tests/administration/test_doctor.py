@@ -9,13 +9,13 @@ import sqlalchemy as sa
 from redis import Redis
 
 from app import factory
-from app.administration import machine_checks
-from app.administration.machine_checks import fail
 from app.avatars import render_process
 from app.core.clock import Clock
 from app.core.config import Argon2Cost, Config
 from app.core.mailer import Mailer
 from app.crypto.passwords import Passwords
+from app.installation import machine_checks
+from app.installation.machine_checks import fail
 from app.settings import queries as settings_queries
 from app.store import redis as redis_client
 from tests.support.clock import FakeClock

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from app.administration import teams
 from app.core.access import COMMAND_LINE, AdminRequired, Operator, Principal
 from app.core.client import Client
 from app.external_auth.providers import service as providers
 from app.external_auth.providers import testing
 from app.storage_policies import groups, service
 from app.storage_policies.service import bootstrap
+from app.team_admin import service as teams
 from app.teams.errors import LastTeamOwner
 from app.teams.models import TeamRole
 from app.users.service import require_still_admin

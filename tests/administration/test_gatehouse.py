@@ -10,7 +10,7 @@ from click.shell_completion import ShellComplete
 from flask.cli import ScriptInfo
 
 from app import __version__
-from app.administration import cli
+from app import commands as cli
 from tests.support.factories import make_user
 from tests.support.servers import ROOT
 

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import sqlalchemy as sa
 
-from app.administration import service
-from app.administration.cli import run
+from app.commands import run
+from app.installation import service
 from app.storage_policies.models import StoragePolicy
 from tests.support.factories import at_revision, count
 

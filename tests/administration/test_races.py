@@ -8,9 +8,6 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from app.administration import accounts, user_import
-from app.administration.errors import AdministratorUndeletable, LastAdministrator
-from app.administration.schemas import read_imported
 from app.audit.models import AuditEntry
 from app.core.access import COMMAND_LINE
 from app.external_auth.models import Identity
@@ -18,6 +15,10 @@ from app.invitations.models import Invitation
 from app.mail.models import OutboxMail
 from app.passkeys.models import Passkey
 from app.store import locks
+from app.user_admin import importing as user_import
+from app.user_admin import service as accounts
+from app.user_admin.errors import AdministratorUndeletable, LastAdministrator
+from app.user_admin.schemas import read_imported
 from app.users import service as users
 from app.users.models import Role, Status, User
 from tests.support.external import add_provider, link

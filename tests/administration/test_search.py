@@ -5,10 +5,10 @@ from urllib.parse import quote
 import pytest
 import sqlalchemy as sa
 
-from app.administration import teams
 from app.core.access import COMMAND_LINE
 from app.core.texts import folded
 from app.store.search import folded_column, has_part
+from app.team_admin import service as teams
 from tests.support.factories import make_user
 
 pytestmark = pytest.mark.both_databases

@@ -9,11 +9,11 @@ import pytest
 import sqlalchemy as sa
 from redis import Redis
 
-from app.administration import service
 from app.audit.models import AuditEntry
 from app.core.access import COMMAND_LINE
 from app.core.errors import DatabaseUnavailable
 from app.crypto.keyring import Keyring
+from app.installation import service
 from app.sessions.models import LoginSession
 from app.settings import keys
 from app.settings import service as settings

@@ -11,10 +11,10 @@ import pytest
 import sqlalchemy as sa
 from PIL import Image
 
-from app.administration import accounts
 from app.avatars import files, render_process, service, upkeep
 from app.avatars.errors import AvatarNotFound
 from app.core.access import COMMAND_LINE
+from app.user_admin import service as accounts
 from app.users import queries
 from app.users.models import UserProfile
 from tests.support import images

@@ -6,12 +6,14 @@ import shutil
 
 import pytest
 
-from app.administration import accounts, service, teams
-from app.administration.doctor import examine
-from app.administration.machine_checks import Level
 from app.avatars import files, upkeep
 from app.core.access import COMMAND_LINE
+from app.installation import service
+from app.installation.doctor import examine
+from app.installation.machine_checks import Level
+from app.team_admin import service as teams
 from app.teams.models import Team
+from app.user_admin import service as accounts
 from tests.support.factories import count, make_user
 from tests.support.images import BLUE, RED, plain, shown, upload
 

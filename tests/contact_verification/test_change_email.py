@@ -6,7 +6,6 @@ from functools import partial
 
 import pytest
 
-from app.administration import accounts, credentials
 from app.contact_verification import service
 from app.contact_verification.errors import NoPendingChange
 from app.contact_verification.models import ContactToken
@@ -16,6 +15,8 @@ from app.sessions import revocation
 from app.sessions import service as sessions
 from app.store.database import Database
 from app.store.limits import RateLimits
+from app.user_admin import credentials
+from app.user_admin import service as accounts
 from app.users.models import Status, User
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp

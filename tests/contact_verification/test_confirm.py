@@ -6,9 +6,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from app.administration import accounts
 from app.contact_verification.models import ContactToken, Purpose
 from app.core.access import COMMAND_LINE
+from app.user_admin import service as accounts
 from app.users.models import Status
 from tests.support.api import ApiClient
 from tests.support.factories import (

@@ -10,7 +10,6 @@ from datetime import timedelta
 
 import pytest
 
-from app.administration import service as administration
 from app.audit import hourly
 from app.audit.models import AuditHour
 from app.core.access import TokenExpired, TokenInvalid
@@ -18,6 +17,7 @@ from app.core.clock import SKEW
 from app.events.streams import Permits
 from app.external_auth.drivers import id_token
 from app.external_auth.errors import ProviderRejected
+from app.installation import service as administration
 from app.mfa import totp
 from app.own_data import erasure
 from app.sessions import access_token

@@ -14,7 +14,6 @@ import pytest
 from prometheus_client import REGISTRY
 from sqlalchemy.exc import OperationalError
 
-from app.administration import accounts, teams
 from app.core.access import COMMAND_LINE
 from app.core.client import Client
 from app.core.errors import DatabaseUnavailable
@@ -33,7 +32,9 @@ from app.events.streams import HEARTBEAT_SECONDS
 from app.events.views import HUB
 from app.sessions import service as sessions
 from app.store import redis as redis_client
+from app.team_admin import service as teams
 from app.teams.models import TeamRole
+from app.user_admin import service as accounts
 from app.users.models import Status
 from tests.support.factories import bearer_of, change_user, configure, make_user
 

@@ -12,13 +12,13 @@ import pytest
 from redis import Redis
 from sqlalchemy import text
 
-from app.administration import teams
 from app.core.access import COMMAND_LINE
 from app.events import messages
 from app.events.hub import TICK_SECONDS
 from app.events.messages import EVERYBODY, Audience, Kind, Message, StorageEvent
 from app.events.streams import MAX_QUEUED_BYTES
 from app.store.redis import EVENTS_CHANNEL
+from app.team_admin import service as teams
 from app.teams.models import TeamRole
 from tests.support.factories import change_user, make_user
 from tests.support.live import LiveService, eventually

@@ -12,10 +12,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from app.administration import doctor
 from app.core.clock import Clock
 from app.core.config import Argon2Cost
 from app.core.logs import JsonLineFormatter, RequestFields
+from app.installation import doctor
 from tests.support.factories import configure, make_user
 from tests.support.servers import ROOT
 from tests.support.smtp import RecordingSmtpServer

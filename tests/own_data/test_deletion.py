@@ -7,12 +7,13 @@ from contextlib import closing
 import pytest
 import sqlalchemy as sa
 
-from app.administration import accounts, teams
 from app.audit.models import AuditEntry
 from app.core.access import COMMAND_LINE
 from app.invitations.models import Invitation
 from app.own_data.models import Erasure
+from app.team_admin import service as teams
 from app.teams.models import TeamRole
+from app.user_admin import service as accounts
 from app.users.models import Role
 from tests.support.authenticator import enable_totp
 from tests.support.external import add_provider, link

@@ -10,10 +10,10 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from app.administration import teams
 from app.audit.models import AuditEntry
 from app.core.access import COMMAND_LINE
 from app.own_data import activity
+from app.team_admin import service as teams
 from app.teams.models import TeamRole
 from tests.support.authenticator import enable_totp
 from tests.support.external import add_provider, link

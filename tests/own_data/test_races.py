@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.administration import teams
 from app.core.access import COMMAND_LINE
 from app.sessions.models import LoginSession
+from app.team_admin import service as teams
 from app.teams.models import TeamMember, TeamRole
 from app.users.errors import UserNotFound
 from tests.support.factories import (

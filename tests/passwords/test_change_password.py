@@ -4,12 +4,12 @@ from functools import partial
 
 import pytest
 
-from app.administration import accounts
 from app.core.access import COMMAND_LINE, TokenInvalid
 from app.login.errors import CredentialsFailed
 from app.passwords.service import CHANGED
 from app.sessions import revocation
 from app.sessions import service as sessions
+from app.user_admin import service as accounts
 from app.users import queries as users_queries
 from app.users.models import Status
 from tests.support.api import ApiClient

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from app.administration import accounts
 from app.contact_verification.models import ContactToken, Purpose
 from app.core.access import COMMAND_LINE, TokenInvalid
 from app.passwords import service
 from app.sessions import service as sessions
+from app.user_admin import service as accounts
 from app.users.models import Status, User
 from tests.support.api import ORIGIN
 from tests.support.challenge import give_totp, verify

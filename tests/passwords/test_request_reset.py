@@ -3,11 +3,11 @@
 import pytest
 import sqlalchemy as sa
 
-from app.administration import accounts
 from app.contact_verification.models import ContactToken
 from app.core.access import COMMAND_LINE
 from app.crypto.tokens import digest
 from app.mail.models import OutboxMail
+from app.user_admin import service as accounts
 from app.users import queries as users_queries
 from app.users.models import Status
 from tests.support.api import ApiClient

@@ -4,11 +4,11 @@ from functools import partial
 
 import pytest
 
-from app.administration import accounts
 from app.contact_verification import tokens
 from app.core.access import COMMAND_LINE
 from app.core.client import Client
 from app.registration import service
+from app.user_admin import service as accounts
 from app.users import queries as users_queries
 from app.users.models import Status
 from tests.support.api import ApiClient

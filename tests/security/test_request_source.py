@@ -4,8 +4,8 @@ import ipaddress
 
 import pytest
 
-from app.administration import teams
 from app.core.access import COMMAND_LINE
+from app.team_admin import service as teams
 from app.web import origin
 from tests.contract.routes import routes
 from tests.support.api import ORIGIN, SAFE_METHODS, ApiClient, BrowserClient

@@ -3,10 +3,10 @@
 import pytest
 import sqlalchemy as sa
 
-from app.administration import teams
 from app.core.access import COMMAND_LINE
 from app.storage_policies import service as storage
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup, StoragePolicyGroupItem
+from app.team_admin import service as teams
 from app.teams import queries
 from app.users.models import User
 from tests.support.factories import change_user, configure, delete_user, make_user

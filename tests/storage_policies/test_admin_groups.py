@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from app.administration import teams
 from app.core.access import COMMAND_LINE
 from app.storage_policies import groups, service
 from app.storage_policies.models import StoragePolicyGroup
 from app.storage_policies.schemas import is_local
+from app.team_admin import service as teams
 from tests.support.factories import (
     audit_rows,
     bearer_of,

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import pytest
 import sqlalchemy as sa
 
-from app.administration import accounts, teams
 from app.core.access import COMMAND_LINE, Operator, Principal
 from app.core.client import Client
 from app.core.errors import AppError
@@ -18,7 +17,9 @@ from app.storage_policies import groups, migration
 from app.storage_policies import queries as storage_queries
 from app.storage_policies import service as storage
 from app.storage_policies.errors import GroupAssigned
+from app.team_admin import service as teams
 from app.teams.models import Team
+from app.user_admin import service as accounts
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import User

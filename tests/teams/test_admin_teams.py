@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from app.administration import accounts, teams
 from app.core.access import COMMAND_LINE
+from app.team_admin import service as teams
 from app.teams.models import Team, TeamMember, TeamRole
+from app.user_admin import service as accounts
 from tests.support.factories import audit_rows, bearer_of, change_user, configure, count, make_user
 from tests.support.races import run_concurrently
 

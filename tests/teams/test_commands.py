@@ -4,12 +4,13 @@ import json
 
 import pytest
 
-from app.administration import accounts, teams
 from app.core.access import COMMAND_LINE
+from app.team_admin import service as teams
 from app.teams import queries
 from app.teams.errors import LastTeamOwner, TeamOwnerUndeletable
 from app.teams.models import TeamMember, TeamRole
 from app.teams.service import delete_archived
+from app.user_admin import service as accounts
 from tests.support.factories import audit_rows, configure, count, make_user
 from tests.support.races import run_concurrently
 

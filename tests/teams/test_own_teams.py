@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.administration import teams
 from app.core.access import COMMAND_LINE, Operator, Principal
+from app.team_admin import service as teams
 from app.teams.models import TeamRole
 from app.teams.schemas import OwnTeamsSchema
 from app.users import queries as users_queries

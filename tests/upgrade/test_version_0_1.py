@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from flask_migrate import upgrade
 
-from app.administration.cli import run
+from app.commands import run
 from tests.support import servers
 from tests.support.api import ApiClient
 from tests.support.authenticator import Authenticator as TotpApp

@@ -8,8 +8,6 @@ from typing import Any
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from app.administration.accounts import group_for
-from app.administration.errors import HashInvalid
 from app.audit.models import Action
 from app.core.access import Operator
 from app.core.errors import AppError
@@ -18,6 +16,8 @@ from app.crypto import foreign_hashes
 from app.settings import keys
 from app.setup import service as setup
 from app.store import bulk
+from app.user_admin.errors import HashInvalid
+from app.user_admin.service import group_for
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users

@@ -4,16 +4,17 @@ from typing import Any
 
 from flask import Blueprint
 
-from app.administration import accounts, credentials, errors
-from app.administration.schemas import (
-    CredentialsData,
-    RemoveCredentialQuery,
-    RemovedFactorsData,
-)
 from app.core.access import Operator
 from app.sessions import revocation
 from app.sessions import service as sessions
 from app.sessions.schemas import RevokedSessionsData, SessionItem
+from app.user_admin import credentials, errors
+from app.user_admin import service as accounts
+from app.user_admin.schemas import (
+    CredentialsData,
+    RemoveCredentialQuery,
+    RemovedFactorsData,
+)
 from app.users import service as users
 from app.users.errors import UserNotFound
 from app.web.guards import admin_may_read, admin_required

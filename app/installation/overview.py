@@ -9,14 +9,15 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import and_, distinct, func, select
 from sqlalchemy.orm import Session
 
-from app.administration import audit_log, health
-from app.administration.errors import ZoneUnknown
 from app.audit import hourly
 from app.audit import keys as audit_keys
 from app.audit.models import Action
 from app.audit.queries import Filter
+from app.audit_log import service as audit_log
 from app.core.runtime import Runtime
 from app.core.texts import is_time_zone
+from app.installation import health
+from app.installation.errors import ZoneUnknown
 from app.invitations.models import Invitation, InvitationStatus
 from app.mail import queries as mail_queries
 from app.mail.models import MailStatus, OutboxMail

@@ -1,25 +1,14 @@
 """Errors reported to an operator."""
 
 from app.core.access import ConfirmationRequired
-from app.core.errors import BadRequest, Conflict, ErrorCode, InsufficientStorage, Misconfigured
+from app.core.errors import BadRequest, Conflict, ErrorCode
 from app.external_auth.errors import LinkNotFound
 from app.login.errors import LastWayIn, PasswordLoginDisabled
 from app.passkeys.errors import PasskeyNotFound
 from app.sessions.errors import SessionNotFound
 from app.setup.errors import SystemNotInitialized
-from app.storage_policies.errors import GroupNotFound, GroupUnusable
+from app.storage_policies.errors import GROUP_REFUSED
 from app.teams.errors import (
-    LastTeamOwnerKept,
-    TeamArchived,
-    TeamArchivedTooLong,
-    TeamChanged,
-    TeamMemberChanged,
-    TeamMemberDisabled,
-    TeamMemberExists,
-    TeamMemberNotFound,
-    TeamNameInvalid,
-    TeamNotArchived,
-    TeamNotFound,
     TeamOwnerUndeletable,
 )
 from app.users.errors import (
@@ -80,37 +69,6 @@ class PasswordAbsent(Conflict):
     message = "The account has no password to change; give it one first."
 
 
-class ZoneUnknown(BadRequest):
-    """There is no time zone of this name."""
-
-    message = "There is no time zone of this name; an IANA name such as Europe/Berlin is meant."
-
-
-class RotationRunning(Conflict):
-    """Another rotation of the keys takes unusually long."""
-
-    message = "The keys are being rotated by somebody else; look again in a minute."
-
-
-class KeysFromEnvironment(Conflict):
-    """There is only one key and it comes from the environment; only a key file is rotated here."""
-
-    message = (
-        "The keys come from GATEHOUSE_SECRET_KEYS: add a new key at its end and restart all "
-        "instances, move it to the front and restart them again, then run this."
-    )
-
-
-class KeysMissing(Misconfigured):
-    """There is no key file, but the database has been used with one."""
-
-    message = (
-        "The key file is missing, and the database has been used with its keys. Put the file back "
-        "from the backup, mount the volume it is on, or set GATEHOUSE_SECRET_KEYS as before."
-    )
-    remedy = "Only if they are lost for good, run `flask prepare --new-keys` to create new ones."
-
-
 class HashInvalid(BadRequest):
     """A password hash of another service cannot be used; the message says why."""
 
@@ -125,15 +83,6 @@ class NoAdministrator(BadRequest):
     remedy = "Run `flask users set-role USER admin`."
 
 
-class ExportTooLong(InsufficientStorage):
-    """More entries match than an export may have."""
-
-    code = ErrorCode.OPERATION_RESOURCE_LIMIT_EXCEEDED
-    message = "More than 100000 entries match; narrow the filter."
-
-
-EXPORT_AUDIT_LOG = (ExportTooLong,)
-GROUP_REFUSED = (GroupNotFound, GroupUnusable)
 CREATE_USER = (SystemNotInitialized, *NEW_ACCOUNT, *NAMES_TAKEN, *GROUP_REFUSED)
 UPDATE_USER = (
     UserNotFound,
@@ -158,10 +107,3 @@ DELETE_USER = (
     AdministratorUndeletable,
     TeamOwnerUndeletable,
 )
-CREATE_TEAM = (UserNotFound, TeamNameInvalid, TeamMemberDisabled, *GROUP_REFUSED)
-UPDATE_TEAM = (TeamNotFound, TeamArchived, TeamChanged, TeamNameInvalid, *GROUP_REFUSED)
-RESTORE_TEAM = (TeamNotFound, TeamNotArchived, TeamArchivedTooLong)
-ADD_MEMBER = (UserNotFound, TeamNotFound, TeamArchived, TeamMemberDisabled, TeamMemberExists)
-CHANGE_MEMBER = (TeamNotFound, TeamArchived, TeamMemberNotFound, LastTeamOwnerKept)
-SET_MEMBER_ROLE = (*CHANGE_MEMBER, TeamMemberChanged)
-EXPORT_TEAM_AUDIT_LOG = (TeamNotFound, *EXPORT_AUDIT_LOG)

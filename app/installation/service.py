@@ -14,13 +14,6 @@ from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.administration import health
-from app.administration.errors import (
-    KeysFromEnvironment,
-    KeysMissing,
-    NoAdministrator,
-    RotationRunning,
-)
 from app.audit import hourly
 from app.audit import service as audit
 from app.audit.models import EntityType
@@ -36,6 +29,8 @@ from app.crypto.keyring import RECHECK_SECONDS, SecretKey
 from app.crypto.tokens import random_fraction
 from app.external_auth.models import Provider
 from app.external_auth.providers import service as external_auth
+from app.installation import health
+from app.installation.errors import KeysFromEnvironment, KeysMissing, RotationRunning
 from app.mail import service as mail
 from app.mail.models import OutboxMail
 from app.mfa import service as mfa
@@ -56,6 +51,7 @@ from app.store.db import Base
 from app.store.key_use import KeyUse
 from app.store.revisions import revisions
 from app.teams import service as teams
+from app.user_admin.errors import NoAdministrator
 from app.users import service as users
 from app.users.models import User
 

@@ -4,10 +4,12 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
-from app.administration import audit_export, audit_log, errors
-from app.administration.audit_export import Format
-from app.administration.schemas import AuditActionItem, AuditExportQuery, AuditItem, AuditQuery
 from app.audit.queries import Filter
+from app.audit_log import errors
+from app.audit_log import export as audit_export
+from app.audit_log import service as audit_log
+from app.audit_log.export import Format
+from app.audit_log.schemas import AuditActionItem, AuditExportQuery, AuditItem, AuditQuery
 from app.core.access import Operator
 from app.store.paging import Page, Wanted
 from app.web.guards import admin_may_read, admin_required

@@ -7,14 +7,16 @@ from typing import Any
 from flask import Blueprint, Response
 from marshmallow import fields
 
-from app.administration import audit_log, errors, teams
-from app.administration.audit_export import Format
-from app.administration.schemas import TeamAuditExportQuery, TeamAuditItem, TeamAuditQuery
-from app.administration.views.audit import EXPORTED, attachment
 from app.audit.models import EntityType
 from app.audit.queries import Filter
+from app.audit_log import service as audit_log
+from app.audit_log.export import Format
+from app.audit_log.schemas import TeamAuditExportQuery, TeamAuditItem, TeamAuditQuery
+from app.audit_log.views import EXPORTED, attachment
 from app.core.access import Operator
 from app.store.paging import Page, Wanted
+from app.team_admin import errors
+from app.team_admin import service as teams
 from app.teams import queries, service
 from app.teams.errors import (
     LastTeamOwner,

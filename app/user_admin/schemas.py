@@ -5,23 +5,17 @@ from typing import Any
 
 from marshmallow import RAISE, Schema, ValidationError, fields, validate
 
-from app.administration.audit_export import Format
-from app.administration.many_accounts import BulkAction
-from app.administration.queries import SORT_COLUMNS
-from app.audit.models import Action, Actor, EntityType
-from app.audit.queries import SORT_COLUMNS as AUDIT_COLUMNS
 from app.core.errors import BadRequest
 from app.crypto.passwords import MAX_TYPED_PASSWORD_LENGTH
 from app.external_auth.schemas import ExternalLinkItem
 from app.mfa.models import MfaMethod
 from app.mfa.schemas import MfaFactor
 from app.passkeys.schemas import PasskeyData
-from app.teams.models import TeamRole
+from app.user_admin.many_accounts import BulkAction
+from app.user_admin.queries import SORT_COLUMNS
 from app.users.models import MAX_QUOTA_BYTES, Role, Standing, Status
-from app.users.schemas import EMAIL_RULE, PASSWORD_RULE, USERNAME_RULE, ManagedUser, UserSummary
+from app.users.schemas import EMAIL_RULE, PASSWORD_RULE, USERNAME_RULE, ManagedUser
 from app.web.paging import (
-    DEFAULT_LIMIT,
-    Clamped,
     Filter,
     Moment,
     NumberFilter,
@@ -42,7 +36,6 @@ from app.web.schema import (
 )
 
 MAX_BULK = 200
-MAX_AUDIT_LIMIT = 200
 
 
 class UserListQuery(PageQuery):
@@ -182,100 +175,6 @@ class CreatedUserData(Schema):
 
     user = fields.Nested(ManagedUser, required=True)
     generated_password = fields.String()
-
-
-class AuditPageQuery(PageQuery):
-    """GET /admin/users/{id}/audit-logs."""
-
-    limit = Clamped(DEFAULT_LIMIT, 1, MAX_AUDIT_LIMIT)
-    sort_by = sort_by(tuple(AUDIT_COLUMNS), "created_at")
-    sort_order = sort_order()
-
-
-class TeamAuditQuery(AuditPageQuery):
-    """GET /admin/teams/{id}/audit-logs."""
-
-    user_id = NumberFilter("who acted; 0 is the system, the command line or nobody known", least=0)
-    action = Filter()
-    since = Moment("inclusive", load_default=None, data_key="after")
-    until = Moment("exclusive", load_default=None, data_key="before")
-
-
-class AuditQuery(TeamAuditQuery):
-    """GET /admin/audit-logs."""
-
-    actor = fields.Enum(Actor, by_value=True, load_default=None)
-    entity_type = Filter()
-    entity_id = NumberFilter()
-    keyword = Filter("part of the name of what an entry is about")
-    ip_address = Filter()
-
-
-class TeamAuditExportQuery(TeamAuditQuery):
-    """GET /admin/teams/{id}/audit-logs/export."""
-
-    class Meta(RequestSchema.Meta):
-        """Marshmallow's settings."""
-
-        exclude = ("limit", "offset")
-
-    kind = fields.Enum(Format, by_value=True, load_default=Format.CSV, data_key="format")
-
-
-class AuditExportQuery(TeamAuditExportQuery, AuditQuery):
-    """GET /admin/audit-logs/export."""
-
-
-class AuditItem(Schema):
-    """An entry; `details` is JSON as text, `user` is who acted, null if that account is gone."""
-
-    id = fields.Integer(required=True)
-    user = fields.Nested(UserSummary, required=True, allow_none=True)
-    user_id = fields.Integer(required=True)
-    action = fields.String(required=True)
-    entity_type = fields.String(required=True)
-    entity_id = fields.Integer(required=True, allow_none=True)
-    entity_name = fields.String(required=True, allow_none=True)
-    details = fields.String(required=True, allow_none=True)
-    ip_address = fields.String(required=True, allow_none=True)
-    user_agent = fields.String(required=True, allow_none=True)
-    created_at = Timestamp(required=True)
-
-
-class PresentationMessage(Schema):
-    """A message that pages have words for: team_member_add, _update or _remove."""
-
-    code = fields.String(required=True, metadata={"examples": ["team_member_add"]})
-
-
-class AuditPresentation(Schema):
-    """How pages may put an entry into words."""
-
-    summary = fields.Nested(PresentationMessage, required=True)
-
-
-class TeamAuditItem(Schema):
-    """An entry about a team; the roles of a new member, or of one whose role was changed."""
-
-    id = fields.Integer(required=True)
-    team_id = fields.Integer(required=True, attribute="entity_id")
-    action = fields.String(required=True)
-    actor = fields.Nested(UserSummary, required=True, allow_none=True, attribute="user")
-    created_at = Timestamp(required=True)
-    member = fields.Nested(UserSummary, required=True, allow_none=True)
-    role = Word(TeamRole, allow_none=True)
-    previous_role = Word(TeamRole, allow_none=True)
-    next_role = Word(TeamRole, allow_none=True)
-    presentation = fields.Nested(AuditPresentation, required=True, allow_none=True)
-
-
-class AuditActionItem(Schema):
-    """An action that the audit log knows."""
-
-    action = Word(Action)
-    entity_type = Word(EntityType)
-    is_recorded = fields.Boolean(required=True)
-    count_30d = fields.Integer(required=True)
 
 
 class ImportedAccountSchema(RequestSchema):

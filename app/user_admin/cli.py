@@ -7,16 +7,17 @@ from typing import Any
 
 import click
 
-from app.administration import accounts, addresses, credentials, queries
-from app.administration.schemas import CredentialsData
 from app.core.access import COMMAND_LINE
 from app.core.runtime import Runtime
-from app.core.texts import format_size, parse_size, pluralized
+from app.core.texts import format_size, pluralized
 from app.crypto.tokens import generated_password
 from app.own_data import export
 from app.own_data.models import Format
+from app.user_admin import addresses, credentials, queries
+from app.user_admin import service as accounts
+from app.user_admin.schemas import CredentialsData
 from app.users import service as users
-from app.users.cli import complete_user
+from app.users.cli import Size, user_argument
 from app.users.models import MAX_QUOTA_BYTES, Account, Role, Standing, Status
 from app.users.schemas import ManagedUser
 from app.web.cli import (
@@ -40,7 +41,6 @@ MAX_LISTED = 2**31 - 1
 
 group = Commands("users", help="Accounts; USER is an id, a username or an e-mail address.")
 role_choice = Word(Role)
-user_argument = click.argument("user", shell_complete=complete_user)
 
 
 def on_user(name: str) -> Callable[[Callable[..., Output]], click.Command]:
@@ -49,19 +49,6 @@ def on_user(name: str) -> Callable[[Callable[..., Output]], click.Command]:
 
 
 force_option = click.option("--force", is_flag=True, help="Even if it is the only way to sign in.")
-
-
-class Size(click.IntRange):
-    """A number of bytes, or a size with its unit."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number of bytes."""
-        try:
-            return super().convert(parse_size(value), param, ctx)
-        except ValueError as error:
-            self.fail(f"{value!r} {error}", param, ctx)
 
 
 def password_options(function: Callable[..., Output]) -> Callable[..., Output]:

@@ -4,9 +4,9 @@ from typing import Any
 
 from marshmallow import Schema, fields, validate
 
-from app.administration import health, service
-from app.administration.machine_checks import Level
-from app.administration.schemas import AuditItem
+from app.audit_log.schemas import AuditItem
+from app.installation import health, service
+from app.installation.machine_checks import Level
 from app.setup.queries import SetupState
 from app.web.paging import Clamped
 from app.web.schema import RequestSchema, Timestamp, Word

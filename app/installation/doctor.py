@@ -4,14 +4,14 @@ import logging
 import os
 from collections.abc import Callable
 
-from app.administration import machine_checks as machine
-from app.administration import queries, service
-from app.administration.machine_checks import Finding, Level, fail, ok, warn
 from app.core.addresses import is_loopback_name
 from app.core.config import ConfigError
 from app.core.runtime import Runtime
 from app.core.texts import pluralized
 from app.external_auth.providers import service as external_auth
+from app.installation import machine_checks as machine
+from app.installation import service
+from app.installation.machine_checks import Finding, Level, fail, ok, warn
 from app.mail import operators as mails
 from app.mail.errors import MailDeliveryFailed
 from app.passkeys import relying_party
@@ -19,6 +19,7 @@ from app.settings import keys, upkeep
 from app.setup.queries import SetupState
 from app.store.database import reason_of
 from app.store.key_use import KeyUse
+from app.user_admin import queries
 from app.web import site
 from app.web.cli import FAILURES, refusal_of
 

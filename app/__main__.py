@@ -1,6 +1,6 @@
 """bin/gatehouse."""
 
-from app.administration.cli import main
+from app.commands import main
 
 if __name__ == "__main__":
     main()

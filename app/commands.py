@@ -9,25 +9,25 @@ from flask import Flask
 from flask.cli import ScriptInfo, with_appcontext
 
 from app import __version__
-from app.administration import service
-from app.administration.audit_cli import group as audit
-from app.administration.doctor import examine
-from app.administration.import_cli import group as users
-from app.administration.machine_checks import Level
-from app.administration.overview import overview as make_overview
-from app.administration.teams_cli import group as teams
-from app.administration.views.schemas import OverviewData
+from app.audit_log.cli import group as audit
 from app.core import folders
 from app.core.access import COMMAND_LINE
 from app.core.texts import pluralized
 from app.events.cli import group as events
 from app.external_auth.providers.cli import group as external_auth
+from app.installation import service
+from app.installation.doctor import examine
+from app.installation.machine_checks import Level
+from app.installation.overview import overview as make_overview
+from app.installation.schemas import OverviewData
 from app.invitations.cli import group as invitations
 from app.mail.cli import group as mail
 from app.sessions.cli import group as sessions
 from app.settings.cli import group as config
 from app.storage_policies import service as storage
 from app.storage_policies.cli import group as storage_group
+from app.team_admin.cli import group as teams
+from app.user_admin.import_cli import group as users
 from app.web.cli import (
     Command,
     Commands,

@@ -11,15 +11,6 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from app.administration.errors import (
-    AccountChanged,
-    AdministratorUndeletable,
-    LastAdministrator,
-    NoAdministrator,
-    NotThatUser,
-    OwnAccount,
-    PasswordAbsent,
-)
 from app.audit.models import Action
 from app.contact_verification import tokens
 from app.core.access import Operator
@@ -34,6 +25,15 @@ from app.setup.errors import AdministratorMissing
 from app.storage_policies import queries as storage_queries
 from app.storage_policies import service as storage
 from app.store import locks
+from app.user_admin.errors import (
+    AccountChanged,
+    AdministratorUndeletable,
+    LastAdministrator,
+    NoAdministrator,
+    NotThatUser,
+    OwnAccount,
+    PasswordAbsent,
+)
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, Role, Status, User

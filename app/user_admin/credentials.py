@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.administration.accounts import locked, require_not_own
 from app.audit.models import Action
 from app.core.access import Operator
 from app.core.runtime import Runtime
@@ -24,6 +23,7 @@ from app.passkeys import queries as passkeys_queries
 from app.passkeys.models import Passkey
 from app.sessions import queries as sessions_queries
 from app.sessions import service as sessions
+from app.user_admin.service import locked, require_not_own
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users

@@ -8,12 +8,12 @@ from typing import IO
 
 import click
 
-from app.administration import user_import
-from app.administration.schemas import ImportReport, read_imported
-from app.administration.user_import import Line
-from app.administration.users_cli import group
 from app.core.access import COMMAND_LINE
 from app.core.texts import pluralized
+from app.user_admin import importing as user_import
+from app.user_admin.cli import group
+from app.user_admin.importing import Line
+from app.user_admin.schemas import ImportReport, read_imported
 from app.web.cli import REFUSED_EXIT_CODE, Output, table
 from app.web.runtime import runtime
 

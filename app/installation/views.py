@@ -8,12 +8,11 @@ from typing import Any
 from flask import Blueprint
 
 import app
-from app.administration import doctor as doctors
-from app.administration import errors, service
-from app.administration.machine_checks import Level
-from app.administration.overview import overview as make_overview
-from app.administration.views import schemas
 from app.core.access import Operator
+from app.installation import doctor as doctors
+from app.installation import errors, schemas, service
+from app.installation.machine_checks import Level
+from app.installation.overview import overview as make_overview
 from app.setup.queries import SetupState
 from app.web.cli import FAILURES
 from app.web.guards import admin_may_read, admin_required

@@ -8,11 +8,11 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
-from app.administration.audit_log import Entry, with_actors, with_members
-from app.administration.errors import ExportTooLong
 from app.audit import queries
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
+from app.audit_log.errors import ExportTooLong
+from app.audit_log.service import Entry, with_actors, with_members
 from app.core.access import Operator
 from app.core.runtime import Runtime
 from app.core.spreadsheet import as_csv, head_of_csv

@@ -4,14 +4,13 @@ from typing import Any
 
 import click
 
-from app.administration import teams
-from app.administration.users_cli import Size, user_argument
 from app.core.access import COMMAND_LINE
 from app.core.texts import pluralized
+from app.team_admin import service as teams
 from app.teams import queries, service
 from app.teams.models import Team, TeamRole
 from app.teams.schemas import MemberData, TeamData
-from app.users.cli import complete_user
+from app.users.cli import Size, complete_user, user_argument
 from app.users.models import MAX_QUOTA_BYTES
 from app.web.cli import Commands, Output, Word, confirm, sentence, table, yes_option
 from app.web.runtime import runtime

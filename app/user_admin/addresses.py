@@ -1,7 +1,5 @@
 """What operators do about an account's e-mail address, and by mail to it."""
 
-from app.administration.accounts import locked, require_not_own
-from app.administration.errors import MailUnwanted
 from app.audit.models import Action
 from app.contact_verification import tokens
 from app.contact_verification.models import Purpose
@@ -9,6 +7,8 @@ from app.core.access import Operator
 from app.core.errors import RateLimited
 from app.core.runtime import Runtime
 from app.login import sign_in_methods
+from app.user_admin.errors import MailUnwanted
+from app.user_admin.service import locked, require_not_own
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users

@@ -4,18 +4,15 @@ from typing import Any
 
 from flask import Blueprint
 
-from app.administration import (
-    accounts,
-    addresses,
-    audit_log,
-    errors,
-    many_accounts,
-    queries,
-)
-from app.administration.many_accounts import BulkAction
-from app.administration.schemas import (
-    AuditItem,
-    AuditPageQuery,
+from app.audit_log import service as audit_log
+from app.audit_log.schemas import AuditItem, AuditPageQuery
+from app.core.access import Operator
+from app.crypto.tokens import generated_password
+from app.store.paging import Page, Wanted
+from app.user_admin import addresses, errors, many_accounts, queries
+from app.user_admin import service as accounts
+from app.user_admin.many_accounts import BulkAction
+from app.user_admin.schemas import (
     ChangedManyData,
     ChangeManySchema,
     CreatedUserData,
@@ -27,9 +24,6 @@ from app.administration.schemas import (
     UpdateUserSchema,
     UserListQuery,
 )
-from app.core.access import Operator
-from app.crypto.tokens import generated_password
-from app.store.paging import Page, Wanted
 from app.users import service
 from app.users.errors import UserNotFound
 from app.users.models import Account, Role

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from app.administration import accounts
-from app.administration.errors import GroupMisplaced
 from app.core.access import Operator
 from app.core.errors import AppError, BadRequest, Conflict, NotFound
 from app.core.runtime import Runtime
 from app.storage_policies import service as storage
+from app.user_admin import service as accounts
+from app.user_admin.errors import GroupMisplaced
 from app.users.models import Status
 
 # What is wrong with one account; any other error is no matter of accounts and ends the whole.

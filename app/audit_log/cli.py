@@ -7,10 +7,11 @@ from typing import Any, TypeVar
 
 import click
 
-from app.administration import audit_export, audit_log
-from app.administration.audit_export import Format
-from app.administration.schemas import AuditActionItem
 from app.audit.models import Action
+from app.audit_log import export as audit_export
+from app.audit_log import service as audit_log
+from app.audit_log.export import Format
+from app.audit_log.schemas import AuditActionItem
 from app.core.access import COMMAND_LINE
 from app.store.paging import Wanted
 from app.users.cli import complete_user

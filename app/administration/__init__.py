@@ -1,1 +1,0 @@
-"""The `flask` command groups that span several areas."""

@@ -1,0 +1,1 @@
+"""The audit log as administrators read and export it; `audit` writes it."""

@@ -1,0 +1,1 @@
+"""The installation as a whole: preparation, keys, cleanup, health, overview."""

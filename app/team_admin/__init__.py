@@ -1,0 +1,1 @@
+"""Teams as administrators see and change them."""
