@@ -1,1 +1,5 @@
 """Teams as administrators see and change them."""
+
+from app.web.operation import ADMINISTRATION
+
+TAG = ADMINISTRATION

@@ -1,4 +1,4 @@
-"""Steps on teams; the use cases, which need accounts and policy groups, are in `administration`.
+"""Steps on teams; the use cases, which need accounts and policy groups, are in `team_admin`.
 
 A team is locked before it is changed, so that checks and changes of its members cannot race.
 """

@@ -1,4 +1,4 @@
-"""Request bodies, queries and answers of administration."""
+"""Request bodies, queries and answers of /admin/users, and the lines of an import."""
 
 import json
 from typing import Any

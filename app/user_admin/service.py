@@ -1,4 +1,4 @@
-"""Account administration for operators.
+"""What operators do to accounts.
 
 Invariant: there is always an administrator who can sign in. Any operation that may remove one, or
 creates the first, holds the SETUP lock from its check to its commit.

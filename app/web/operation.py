@@ -22,6 +22,9 @@ Payload = Schema | fields.Field[Any]
 # By the class of what a view returns, where a success depends on the account.
 Payloads = Payload | Mapping[type, Payload] | None
 
+# The heading in the API description of the areas made for administrators: their `TAG`.
+ADMINISTRATION = "Administration"
+
 _ATTRIBUTE = "__gatehouse_operation__"
 
 

@@ -1,1 +1,5 @@
 """Administration of the providers."""
+
+from app.web.operation import ADMINISTRATION
+
+TAG = ADMINISTRATION

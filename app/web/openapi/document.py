@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from http import HTTPStatus
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from apispec import APISpec
@@ -41,11 +42,12 @@ from app.web.openapi.schemas import (
     payload_name,
     stream_example,
 )
-from app.web.operation import Operation, operation_of
+from app.web.operation import ADMINISTRATION, Operation, operation_of
 
 # Its texts stand beside it: the introduction, and headers and ways to authenticate.
 HERE = Path(__file__).parent
 ACCOUNT_PREFIX = "/api/v1/auth/"
+ADMINISTRATION_TEXT = "Administration over HTTP, a blueprint for each part; /api/v1/admin"
 MAX_ABBREVIATION_LENGTH = 3  # MFA
 CACHE = "gatehouse_openapi"
 JSON = "application/json"
@@ -125,9 +127,9 @@ class Description(APISpec):
         tags: dict[str, str] = {}
         for rule in sorted(rules, key=lambda rule: not rule.rule.startswith(ACCOUNT_PREFIX)):
             view = app.view_functions[rule.endpoint]
-            area = sys.modules[view.__module__.rpartition(".")[0]]
-            tag = _tag(area.__name__.removesuffix(".views"))
-            tags[tag] = headline(area)
+            area = sys.modules[view.__module__.rpartition(".")[0].removesuffix(".views")]
+            tag = _tag(area)
+            tags[tag] = ADMINISTRATION_TEXT if tag == ADMINISTRATION else headline(area)
             operations = {
                 method.lower(): {**self._operation(rule, method, view), "tags": [tag]}
                 for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
@@ -271,8 +273,11 @@ class Description(APISpec):
         self.components.schema("ErrorCode", schema)
 
 
-def _tag(package: str) -> str:
-    words = package.rpartition(".")[2].replace("_", " ")
+def _tag(area: ModuleType) -> str:
+    """Return the heading of an area's operations: its `TAG` if it has one, otherwise its name."""
+    if tag := getattr(area, "TAG", None):
+        return str(tag)
+    words = area.__name__.rpartition(".")[2].replace("_", " ")
     return words.upper() if len(words) <= MAX_ABBREVIATION_LENGTH else words.capitalize()
 
 
