@@ -13,7 +13,6 @@ from sqlalchemy.orm import Session
 from app.audit import queries
 from app.audit.models import Action, AuditEntry, AuditHour
 from app.core.runtime import Runtime
-from app.store.database import Reader
 from app.store.db import insert_into
 
 HOUR = timedelta(hours=1)
@@ -36,11 +35,11 @@ def count_finished_hours(rt: Runtime) -> int:
     """Count the hours that are over; return how many had entries. Concurrent runs do no harm."""
     settled = (rt.clock.now() - SETTLED_AFTER).replace(minute=0, second=0, microsecond=0)
     counted = 0
-    with rt.reading() as reader:
-        since = counted_until(reader, rt.clock.now())
+    with rt.reading() as session:
+        since = counted_until(session, rt.clock.now())
     while True:
-        with rt.reading() as reader:
-            first = queries.find_first_time(reader, since, settled)
+        with rt.reading() as session:
+            first = queries.find_first_time(session, since, settled)
         if first is None:
             break
         hour = first.replace(minute=0, second=0, microsecond=0)
@@ -53,25 +52,25 @@ def count_finished_hours(rt: Runtime) -> int:
     return counted
 
 
-def counted_until(reader: Reader, now: datetime) -> datetime | None:
+def counted_until(session: Session, now: datetime) -> datetime | None:
     """Return the end of the last hour before `now` that was counted; None if none was."""
-    last = reader.scalar(select(func.max(AuditHour.hour)).where(AuditHour.hour <= now))
+    last = session.scalar(select(func.max(AuditHour.hour)).where(AuditHour.hour <= now))
     return last + HOUR if last else None
 
 
 def counts_between(
-    reader: Reader, since: datetime, until: datetime, boundary: datetime | None
+    session: Session, since: datetime, until: datetime, boundary: datetime | None
 ) -> dict[str, int]:
     """Return how often which action was recorded; `until` is exclusive.
 
     An hour that was counted belongs where it began; `boundary` is what `counted_until` returns.
     """
     statement = select(AuditHour.action, func.sum(AuditHour.n)).group_by(AuditHour.action)
-    rows = reader.execute(statement.where(AuditHour.hour >= since, AuditHour.hour < until)).all()
+    rows = session.execute(statement.where(AuditHour.hour >= since, AuditHour.hour < until)).all()
     total = {action: int(n) for action, n in rows}
     live_since = max(since, boundary) if boundary else since
     if live_since < until:
-        for action, n in _recorded(reader, live_since, until):
+        for action, n in _recorded(session, live_since, until):
             total[action] = total.get(action, 0) + n
     return total
 
@@ -81,11 +80,11 @@ def total_of(counts: Counts, actions: Iterable[str]) -> int:
     return sum(counts.get(action, 0) for action in actions)
 
 
-def _recorded(reader: Reader, since: datetime, until: datetime) -> list[tuple[str, int]]:
+def _recorded(session: Session, since: datetime, until: datetime) -> list[tuple[str, int]]:
     within = AuditEntry.created_at >= since, AuditEntry.created_at < until
     kinds = select(_KIND.label("kind")).where(*within).subquery()
     counting = select(kinds.c.kind, func.count()).group_by(kinds.c.kind)
-    return [(kind, n) for kind, n in reader.execute(counting).all()]
+    return [(kind, n) for kind, n in session.execute(counting).all()]
 
 
 def _count(session: Session, hour: datetime) -> None:

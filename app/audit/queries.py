@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 
 from app.audit.models import Action, Actor, AuditEntry, EntityType
 from app.store import bulk
-from app.store.database import Reader
 from app.store.paging import Page, Wanted, read_ids
 from app.store.search import folded_column, has_part
 
@@ -45,7 +44,7 @@ SORT_COLUMNS: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Filter:
+class EntryFilter:
     """Filter for entries; None matches all. `since` is inclusive, `until` exclusive.
 
     `keyword` is a part of the name of what an entry is about, in any case.
@@ -68,14 +67,14 @@ def add(session: Session, **columns: Any) -> None:
     session.execute(insert(AuditEntry).values(**columns, entity_name_folded=folded))
 
 
-def list_newest(reader: Reader, wanted: Filter, most: int) -> Sequence[Any]:
+def list_newest(session: Session, wanted: EntryFilter, most: int) -> Sequence[Any]:
     """Return up to `most` matching entries, newest first."""
     newest_first = AuditEntry.created_at.desc(), AuditEntry.id.desc()
     statement = select(*_COLUMNS).where(*matching(wanted)).order_by(*newest_first)
-    return reader.execute(statement.limit(most)).all()
+    return session.execute(statement.limit(most)).all()
 
 
-def matching(wanted: Filter) -> Iterator[ColumnElement[bool]]:
+def matching(wanted: EntryFilter) -> Iterator[ColumnElement[bool]]:
     """Yield the conditions of a filter."""
     for name in ("user_id", "action", "entity_type", "entity_id", "ip_address"):
         if (value := getattr(wanted, name)) is not None:
@@ -152,7 +151,7 @@ def count_by_action(session: Session, since: datetime) -> dict[str, int]:
     return {row[0]: row[1] for row in session.execute(counting.group_by(AuditEntry.action))}
 
 
-def find_first_time(reader: Reader, since: datetime | None, until: datetime) -> datetime | None:
+def find_first_time(session: Session, since: datetime | None, until: datetime) -> datetime | None:
     """Return when the first entry from `since` on was made; None if none was made before `until`.
 
     `since` of None is the beginning.
@@ -160,7 +159,7 @@ def find_first_time(reader: Reader, since: datetime | None, until: datetime) -> 
     statement = select(AuditEntry.created_at).where(AuditEntry.created_at < until)
     if since is not None:
         statement = statement.where(AuditEntry.created_at >= since)
-    return reader.scalar(statement.order_by(AuditEntry.created_at).limit(1))
+    return session.scalar(statement.order_by(AuditEntry.created_at).limit(1))
 
 
 def delete_older(session: Session, before: datetime, most: int) -> int:

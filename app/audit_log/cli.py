@@ -10,7 +10,7 @@ import click
 from app.audit.models import Action
 from app.audit_log import export as audit_export
 from app.audit_log import service as audit_log
-from app.audit_log.export import Format
+from app.audit_log.export import ExportFormat
 from app.audit_log.schemas import AuditActionItem
 from app.core.access import COMMAND_LINE
 from app.store.paging import Wanted
@@ -71,9 +71,11 @@ def list_entries(limit: int, **chosen: Any) -> Output:
 
 @group.command("export")
 @filtered
-@click.option("--format", "kind", type=Word(Format), default=Format.CSV, help="By default CSV.")
+@click.option(
+    "--format", "kind", type=Word(ExportFormat), default=ExportFormat.CSV, help="By default CSV."
+)
 @click.option("--output", type=NEW_FILE, help="By default gatehouse-audit-DATE in this folder.")
-def export(kind: Format, output: Path | None, **chosen: Any) -> Output:
+def export(kind: ExportFormat, output: Path | None, **chosen: Any) -> Output:
     """Write entries without secrets into a new file, newest first, at most 100,000."""
     rt = runtime()
     wanted = audit_log.filter_of(rt, **chosen)

@@ -44,22 +44,25 @@ COLUMNS = (
 )
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     """What the file is."""
 
     CSV = "csv"
     JSONL = "jsonl"
 
 
-MEDIA_TYPES = {Format.CSV: "text/csv; charset=utf-8", Format.JSONL: "application/x-ndjson"}
+MEDIA_TYPES = {
+    ExportFormat.CSV: "text/csv; charset=utf-8",
+    ExportFormat.JSONL: "application/x-ndjson",
+}
 
 
 def export(
     rt: Runtime,
     by: Operator,
     wanted: Wanted,
-    chosen: queries.Filter,
-    kind: Format,
+    chosen: queries.EntryFilter,
+    kind: ExportFormat,
 ) -> Iterator[bytes]:
     """Return the file piece by piece; the export itself is recorded, and is not in the file.
 
@@ -78,7 +81,7 @@ def export(
     return _pieces(rt, array("q", found.items), kind)
 
 
-def file_name(rt: Runtime, kind: Format) -> str:
+def file_name(rt: Runtime, kind: ExportFormat) -> str:
     """Return the name of an export that is made now."""
     return f"gatehouse-audit-{rt.clock.now():%Y-%m-%d}.{kind}"
 
@@ -96,7 +99,7 @@ def without_secrets(details: Any) -> Any:
     }
 
 
-def _told(chosen: queries.Filter) -> dict[str, object]:
+def _told(chosen: queries.EntryFilter) -> dict[str, object]:
     """Return the filters that are set, as they are written down.
 
     What may name somebody is left out: the entry would outlive that account.
@@ -107,10 +110,10 @@ def _told(chosen: queries.Filter) -> dict[str, object]:
     return given | moments | personal
 
 
-def _pieces(rt: Runtime, ids: "array[int]", kind: Format) -> Iterator[bytes]:
+def _pieces(rt: Runtime, ids: "array[int]", kind: ExportFormat) -> Iterator[bytes]:
     """Yield the file; an order without an index is sorted once, for the ids, not for each batch."""
-    write = _as_csv if kind is Format.CSV else _as_lines
-    if kind is Format.CSV:
+    write = _as_csv if kind is ExportFormat.CSV else _as_lines
+    if kind is ExportFormat.CSV:
         yield head_of_csv(COLUMNS)
     for start in range(0, len(ids), BATCH):
         with rt.reading() as session:

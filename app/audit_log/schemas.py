@@ -4,7 +4,7 @@ from marshmallow import Schema, fields
 
 from app.audit.models import Action, Actor, EntityType
 from app.audit.queries import SORT_COLUMNS as AUDIT_COLUMNS
-from app.audit_log.export import Format
+from app.audit_log.export import ExportFormat
 from app.teams.models import TeamRole
 from app.users.schemas import UserSummary
 from app.web.paging import (
@@ -57,7 +57,9 @@ class TeamAuditExportQuery(TeamAuditQuery):
 
         exclude = ("limit", "offset")
 
-    kind = fields.Enum(Format, by_value=True, load_default=Format.CSV, data_key="format")
+    kind = fields.Enum(
+        ExportFormat, by_value=True, load_default=ExportFormat.CSV, data_key="format"
+    )
 
 
 class AuditExportQuery(TeamAuditExportQuery, AuditQuery):

@@ -6,12 +6,13 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from sqlalchemy.orm import Session
+
 from app.audit import keys as audit_keys
 from app.audit import queries
 from app.audit.models import Action, AuditEntry, EntityType, subject_of
 from app.core.runtime import Runtime
 from app.core.texts import typed_id
-from app.store.database import Reader
 from app.store.paging import Page, Wanted
 from app.teams import service as teams
 from app.users import queries as users_queries
@@ -30,7 +31,7 @@ MEMBER_CHANGES = {
 Entry = dict[str, Any]
 
 
-def read_page(rt: Runtime, wanted: Wanted, chosen: queries.Filter) -> Page:
+def read_page(rt: Runtime, wanted: Wanted, chosen: queries.EntryFilter) -> Page:
     """Return a page of entries, each with the account that acted as `user`, if there is one."""
     with rt.reading() as session:
         page = queries.read_page(session, wanted, *queries.matching(chosen))
@@ -50,17 +51,17 @@ def read_page_of_account(rt: Runtime, user_id: int, wanted: Wanted) -> Page:
         return replace(page, items=with_actors(rt, session, page.items))
 
 
-def read_page_of_team(rt: Runtime, wanted: Wanted, chosen: queries.Filter) -> Page:
+def read_page_of_team(rt: Runtime, wanted: Wanted, chosen: queries.EntryFilter) -> Page:
     """Return a page of entries like `read_page`, with the members that `with_members` adds."""
     with rt.reading() as session:
         page = queries.read_page(session, wanted, *queries.matching(chosen))
         return replace(page, items=with_members(session, with_actors(rt, session, page.items)))
 
 
-def with_actors(rt: Runtime, reader: Reader, entries: Iterable[Any]) -> list[Entry]:
+def with_actors(rt: Runtime, session: Session, entries: Iterable[Any]) -> list[Entry]:
     """Return entries with the account that acted as `user`; None if there is none any more."""
     entries = list(entries)
-    named = users_queries.list_named(reader, {entry.user_id for entry in entries})
+    named = users_queries.list_named(session, {entry.user_id for entry in entries})
 
     def actor(entry: Any) -> Account | None:
         account = named.get(entry.user_id)
@@ -71,7 +72,7 @@ def with_actors(rt: Runtime, reader: Reader, entries: Iterable[Any]) -> list[Ent
     return [{**entry._asdict(), "user": actor(entry)} for entry in entries]
 
 
-def with_members(reader: Reader, entries: list[Entry]) -> list[Entry]:
+def with_members(session: Session, entries: list[Entry]) -> list[Entry]:
     """Add whom the entry of a team is about, and the roles; `details` are no text any more.
 
     `member_id`, `member` (None without such an account), `role`, `previous_role`, `next_role` and
@@ -88,23 +89,25 @@ def with_members(reader: Reader, entries: list[Entry]) -> list[Entry]:
         entry["role"] = None if is_change else role
         entry["previous_role"] = about.get("previous_role") if is_change else None
         entry["next_role"] = role if is_change else None
-    named = users_queries.list_named(reader, {entry["member_id"] for entry in entries} - {None})
+    named = users_queries.list_named(session, {entry["member_id"] for entry in entries} - {None})
     return [{**entry, "member": named.get(entry["member_id"])} for entry in entries]
 
 
-def list_newest(rt: Runtime, wanted: queries.Filter, most: int) -> list[Entry]:
+def list_newest(rt: Runtime, wanted: queries.EntryFilter, most: int) -> list[Entry]:
     """Return the newest matching entries, each with the account that acted as `user`."""
-    with rt.reading() as reader:
-        return with_actors(rt, reader, queries.list_newest(reader, wanted, most))
+    with rt.reading() as session:
+        return with_actors(rt, session, queries.list_newest(session, wanted, most))
 
 
-def filter_of(rt: Runtime, user: str | None, team: str | None, **chosen: Any) -> queries.Filter:
+def filter_of(
+    rt: Runtime, user: str | None, team: str | None, **chosen: Any
+) -> queries.EntryFilter:
     """Return a filter for what one actor did, or what was done to a team; None means any.
 
     `user` may also be the id 0, or the id of an account that no longer exists.
     Raises: UserNotFound, TeamNotFound, NameAmbiguous.
     """
-    wanted = queries.Filter(**chosen)
+    wanted = queries.EntryFilter(**chosen)
     with rt.reading() as session:
         if team is not None:
             about = teams.named(session, team).id
@@ -130,10 +133,10 @@ def list_actions(rt: Runtime) -> list[Entry]:
 
 
 def _filter_by_actor(
-    rt: Runtime, reader: Reader, typed: str, wanted: queries.Filter
-) -> queries.Filter:
+    rt: Runtime, session: Session, typed: str, wanted: queries.EntryFilter
+) -> queries.EntryFilter:
     try:
-        account = users.named(reader, typed)
+        account = users.named(session, typed)
     except UserNotFound:
         user_id = typed_id(typed)
         if user_id is None:

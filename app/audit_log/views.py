@@ -4,11 +4,11 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
-from app.audit.queries import Filter
+from app.audit.queries import EntryFilter
 from app.audit_log import errors
 from app.audit_log import export as audit_export
 from app.audit_log import service as audit_log
-from app.audit_log.export import Format
+from app.audit_log.export import ExportFormat
 from app.audit_log.schemas import AuditActionItem, AuditExportQuery, AuditItem, AuditQuery
 from app.core.access import Operator
 from app.store.paging import Page, Wanted
@@ -29,7 +29,7 @@ EXPORTED = ("text/csv", "application/x-ndjson")
 @answers(page_of(AuditItem), name="adminListAuditEntries")
 def list_entries(page: Wanted, **chosen: Any) -> Page:
     """List what was done, and by whom."""
-    return audit_log.read_page(runtime(), page, Filter(**chosen))
+    return audit_log.read_page(runtime(), page, EntryFilter(**chosen))
 
 
 @bp.get("/export")
@@ -40,13 +40,13 @@ def list_entries(page: Wanted, **chosen: Any) -> Page:
     errors=errors.EXPORT_AUDIT_LOG,
     name="adminExportAuditLog",
 )
-def export(by: Operator, page: Wanted, kind: Format, **chosen: Any) -> Response:
+def export(by: Operator, page: Wanted, kind: ExportFormat, **chosen: Any) -> Response:
     """Return the matching entries as a file, at most 100,000.
 
     Without the members of `details` whose name speaks of a secret. In CSV, a cell that a
     spreadsheet would take for a formula begins with an apostrophe. The export is recorded.
     """
-    return attachment(by, page, Filter(**chosen), kind)
+    return attachment(by, page, EntryFilter(**chosen), kind)
 
 
 @bp.get("/actions")
@@ -57,7 +57,7 @@ def list_actions() -> list[dict[str, Any]]:
     return audit_log.list_actions(runtime())
 
 
-def attachment(by: Operator, wanted: Wanted, chosen: Filter, kind: Format) -> Response:
+def attachment(by: Operator, wanted: Wanted, chosen: EntryFilter, kind: ExportFormat) -> Response:
     """Return the answer that is an export."""
     is_asked_only = request.method == "HEAD"
     pieces = () if is_asked_only else audit_export.export(runtime(), by, wanted, chosen, kind)

@@ -61,14 +61,14 @@ warnings.simplefilter("error", Image.DecompressionBombWarning)
 AvifImagePlugin.DEFAULT_MAX_THREADS = 1
 
 
-class Refused(Exception):
+class PictureRefused(Exception):
     """The file is refused; the first argument is the name of the error to tell the client."""
 
 
 def render(source: Path, folder: Path, sizes: Sequence[int]) -> int:
     """Write the avatar in these sizes into `folder`, fsynced; return the bytes written.
 
-    Raises: Refused; OSError if the disk fails; MemoryError.
+    Raises: PictureRefused; OSError if the disk fails; MemoryError.
     """
     image = _decoded(source)
     written = 0
@@ -105,32 +105,32 @@ def _decoded(source: Path) -> Image.Image:
                 if opened.format == "PNG":
                     image = _in_srgb(image, opened.info)
                 return _square(_upright(image, _orientation(opened)))
-        except (Refused, MemoryError):
+        except (PictureRefused, MemoryError):
             raise
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-            raise Refused("ImageTooLarge") from None
+            raise PictureRefused("ImageTooLarge") from None
         except OSError as error:
             # EINVAL is a seek to an impossible offset from the image; any other errno is the disk.
             if error.errno not in {None, errno.EINVAL}:
                 raise
-            raise Refused("FileTypeNotAllowed") from None
+            raise PictureRefused("FileTypeNotAllowed") from None
         # On damaged images, decoders may raise anything.
         except Exception:
-            raise Refused("FileTypeNotAllowed") from None
+            raise PictureRefused("FileTypeNotAllowed") from None
 
 
 def _require_processor(head: bytes) -> None:
     for name in missing_formats():
         if SIGNATURES[name](head):
-            raise Refused("ProcessorUnavailable")
+            raise PictureRefused("ProcessorUnavailable")
 
 
 def _require_size(opened: Image.Image) -> None:
     """Refuse an empty or oversized image before its pixels are decoded."""
     if 0 in opened.size:
-        raise Refused("EmptyImage")
+        raise PictureRefused("EmptyImage")
     if max(opened.size) > MAX_SIDE_PIXELS:
-        raise Refused("ImageTooLarge")
+        raise PictureRefused("ImageTooLarge")
 
 
 def _orientation(opened: Image.Image) -> int:
@@ -237,7 +237,7 @@ def _webp(image: Image.Image, size: int) -> bytes:
         raise
     # Encoders may raise anything too.
     except Exception as error:
-        raise Refused("RenderFailed", repr(error)) from error
+        raise PictureRefused("RenderFailed", repr(error)) from error
     return stream.getvalue()
 
 
@@ -263,7 +263,7 @@ def _limit(memory_bytes: int, cpu_seconds: int) -> None:
 def _outcome(source: str, folder: str, sizes: Sequence[str]) -> dict[str, Any]:
     try:
         return {"written": render(Path(source), Path(folder), [int(size) for size in sizes])}
-    except Refused as refusal:
+    except PictureRefused as refusal:
         return {"refused": refusal.args[0], "reason": refusal.args[-1]}
     except MemoryError:
         os._exit(1)

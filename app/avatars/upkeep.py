@@ -77,8 +77,8 @@ def _suspicious(rt: Runtime, user_ids: list[int]) -> Iterator[int]:
     """Yield the accounts whose folder differs from what the profile row says."""
     root = rt.config.avatar_dir
     listed = on_disk(lambda: [_names(root, user_id) for user_id in user_ids])
-    with rt.reading() as connection:
-        keys = queries.list_keys(connection, user_ids)
+    with rt.reading() as session:
+        keys = queries.list_keys(session, user_ids)
     for user_id, names in zip(user_ids, listed, strict=True):
         if names is None or [files.key(user_id, name) for name in names] != [keys.get(user_id)]:
             yield user_id

@@ -30,7 +30,7 @@ from app.mfa.models import MfaMethod
 from app.passkeys import ceremony, relying_party
 from app.passkeys import queries as passkeys
 from app.passkeys.errors import PasskeyRefused, PasskeyUnknown
-from app.passkeys.relying_party import Purpose, StartedCeremony
+from app.passkeys.relying_party import CeremonyPurpose, StartedCeremony
 from app.sessions import service as sessions
 from app.settings import keys
 from app.store.flow_store import Flow, FlowState
@@ -158,7 +158,7 @@ def start_passkey(rt: Runtime, principal: Principal) -> StartedCeremony:
         extensions={"uvm": True},
     )
     waiting = {"challenge": state["challenge"], "session_id": principal.session_id}
-    return relying_party.begin(rt, Purpose.CONFIRMATION, waiting, options)
+    return relying_party.begin(rt, CeremonyPurpose.CONFIRMATION, waiting, options)
 
 
 def by_passkey(
@@ -176,7 +176,7 @@ def by_passkey(
     if the session has just ended.
     """
     site = relying_party.current(rt)
-    flow = relying_party.take(rt, Purpose.CONFIRMATION, flow_id)
+    flow = relying_party.take(rt, CeremonyPurpose.CONFIRMATION, flow_id)
     proof = ceremony.read(AuthenticationResponse, credential)
     with rt.reading() as session:
         found = passkeys.find_with_account(session, proof.id)

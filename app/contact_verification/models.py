@@ -9,7 +9,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from app.store.db import Base, UTCDateTime
 
 
-class Purpose(StrEnum):
+class LinkPurpose(StrEnum):
     """What a token may be used for."""
 
     REGISTER_ACTIVATION = "register_activation"

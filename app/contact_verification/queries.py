@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
-from app.contact_verification.models import ContactToken, Purpose
+from app.contact_verification.models import ContactToken, LinkPurpose
 from app.store import bulk
 
 
@@ -15,12 +15,12 @@ def find(session: Session, digest: str) -> ContactToken | None:
     return session.scalar(select(ContactToken).where(ContactToken.token_digest == digest))
 
 
-def find_last(session: Session, user_id: int, purpose: Purpose) -> ContactToken | None:
+def find_last(session: Session, user_id: int, purpose: LinkPurpose) -> ContactToken | None:
     """Return the account's token for this purpose, expired or not; None if there is none."""
     return session.get(ContactToken, (user_id, purpose))
 
 
-def replace(session: Session, *, user_id: int, purpose: Purpose, **columns: Any) -> None:
+def replace(session: Session, *, user_id: int, purpose: LinkPurpose, **columns: Any) -> None:
     """Store the account's only token for this purpose; the account is locked."""
     this = ContactToken.user_id == user_id, ContactToken.purpose == purpose
     bulk.change(session, delete(ContactToken).where(*this))

@@ -15,7 +15,7 @@ from app.contact_verification.errors import (
     EmailUnchanged,
     NoPendingChange,
 )
-from app.contact_verification.models import ContactToken, Purpose
+from app.contact_verification.models import ContactToken, LinkPurpose
 from app.core.access import AccountDisabled, Principal
 from app.core.client import Client
 from app.core.errors import RateLimited
@@ -30,10 +30,10 @@ from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, Status
 
-CONFIRMABLE = (Purpose.REGISTER_ACTIVATION, Purpose.CONTACT_CHANGE)
+CONFIRMABLE = (LinkPurpose.REGISTER_ACTIVATION, LinkPurpose.CONTACT_CHANGE)
 
 
-class Outcome(StrEnum):
+class LinkOutcome(StrEnum):
     """The outcome of a link; the values are the ones the frontend's pages expect."""
 
     MISSING = "missing"
@@ -47,7 +47,7 @@ class Outcome(StrEnum):
 class ConfirmationResult:
     """The outcome of a link; `new_email` is set only if the address changed."""
 
-    outcome: Outcome
+    outcome: LinkOutcome
     new_email: str | None = None
 
 
@@ -61,13 +61,13 @@ def confirm(rt: Runtime, token: str, client: Client, browser: str | None) -> Con
     """
     token = token.strip()
     if not token:
-        return ConfirmationResult(Outcome.MISSING)
+        return ConfirmationResult(LinkOutcome.MISSING)
     try:
         return _confirm(rt, token, client, browser)
     except ContactVerificationInvalid:
-        return ConfirmationResult(Outcome.INVALID)
+        return ConfirmationResult(LinkOutcome.INVALID)
     except ContactVerificationExpired:
-        return ConfirmationResult(Outcome.EXPIRED)
+        return ConfirmationResult(LinkOutcome.EXPIRED)
 
 
 def request_change(
@@ -85,14 +85,16 @@ def request_change(
     _require_changeable(principal.account, address)
     users.require_allowed_address(rt, address)
     _require_free(rt, principal.user_id, address)
-    if seconds := tokens.seconds_to_wait(rt, principal.user_id, Purpose.CONTACT_CHANGE, address):
+    if seconds := tokens.seconds_to_wait(
+        rt, principal.user_id, LinkPurpose.CONTACT_CHANGE, address
+    ):
         raise RateLimited(retry_after=seconds)
     _count_mail(rt, principal.user_id, address)
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)
         _require_changeable(account, address)
         users.reserve_address(session, address, user_id=account.id)
-        if not tokens.send(rt, session, account, Purpose.CONTACT_CHANGE, address, browser):
+        if not tokens.send(rt, session, account, LinkPurpose.CONTACT_CHANGE, address, browser):
             # A concurrent request won the race and has just sent one.
             cooldown = rt.settings.get(keys.CONTACT_COOLDOWN_SECONDS)
             raise RateLimited(retry_after=max(1, cooldown))
@@ -114,7 +116,7 @@ def resend_change(rt: Runtime, principal: Principal, *, client: Client, browser:
     users.require_activated(principal.account)
     users.require_not_blocked(rt, address)
     _require_free(rt, principal.user_id, address)
-    if tokens.seconds_to_wait(rt, principal.user_id, Purpose.CONTACT_CHANGE, address):
+    if tokens.seconds_to_wait(rt, principal.user_id, LinkPurpose.CONTACT_CHANGE, address):
         return
     _count_mail(rt, principal.user_id, address)
     with rt.transaction() as session:
@@ -122,20 +124,20 @@ def resend_change(rt: Runtime, principal: Principal, *, client: Client, browser:
         if _pending_address(account) != address:
             return  # a concurrent request replaced the address and sent its own mail
         users.reserve_address(session, address, user_id=account.id)
-        if tokens.send(rt, session, account, Purpose.CONTACT_CHANGE, address, browser):
+        if tokens.send(rt, session, account, LinkPurpose.CONTACT_CHANGE, address, browser):
             users.record(rt, session, Action.USER_RESEND_EMAIL_CHANGE, account, client)
 
 
 def _confirm(rt: Runtime, token: str, client: Client, browser: str | None) -> ConfirmationResult:
-    with rt.reading() as connection:
-        tokens.peek(rt, connection, token, CONFIRMABLE)  # bogus tokens must not take a write lock
+    with rt.reading() as session:
+        tokens.peek(rt, session, token, CONFIRMABLE)  # bogus tokens must not take a write lock
     with rt.transaction() as session:
         found = tokens.redeem(rt, session, token, CONFIRMABLE)
         account = users.get(session, found.user_id)
         if account.status != Status.ACTIVE:
             raise AccountDisabled
         proven_at = rt.clock.now() if is_same_browser(browser, found.browser_digest) else None
-        if found.purpose == Purpose.REGISTER_ACTIVATION:
+        if found.purpose == LinkPurpose.REGISTER_ACTIVATION:
             return _activate(rt, session, account, found, proven_at, client)
         return _change_address(rt, session, account, found, proven_at, client)
 
@@ -165,7 +167,7 @@ def _activate(
         proven_at=account.proven_at or proven_at,
     )
     users.record(rt, session, Action.USER_CONFIRM_REGISTRATION, account, client)
-    return ConfirmationResult(Outcome.ACTIVATED)
+    return ConfirmationResult(LinkOutcome.ACTIVATED)
 
 
 def _change_address(
@@ -195,7 +197,7 @@ def _change_address(
         new_email=found.address,
     )
     users.record(rt, session, Action.USER_CONFIRM_EMAIL_CHANGE, account, client, details)
-    return ConfirmationResult(Outcome.EMAIL_CHANGED, found.address)
+    return ConfirmationResult(LinkOutcome.EMAIL_CHANGED, found.address)
 
 
 def _require_changeable(account: Account, address: str) -> None:
@@ -212,8 +214,8 @@ def _pending_address(account: Account) -> str:
 
 def _require_free(rt: Runtime, user_id: int, address: str) -> None:
     """Raise EmailExists if another account has the address."""
-    with rt.reading() as connection:
-        users.require_free_address(connection, address, user_id=user_id)
+    with rt.reading() as session:
+        users.require_free_address(session, address, user_id=user_id)
 
 
 def _count_mail(rt: Runtime, user_id: int, address: str) -> None:

@@ -15,7 +15,7 @@ from app.contact_verification.errors import (
     ContactVerificationExpired,
     ContactVerificationInvalid,
 )
-from app.contact_verification.models import ContactToken, Purpose
+from app.contact_verification.models import ContactToken, LinkPurpose
 from app.core.runtime import Runtime
 from app.core.setting_kinds import Key
 from app.crypto.tokens import digest, random_token
@@ -38,17 +38,17 @@ class _Kind(NamedTuple):
 
 
 KINDS: dict[str, _Kind] = {
-    Purpose.REGISTER_ACTIVATION: _Kind(
+    LinkPurpose.REGISTER_ACTIVATION: _Kind(
         Template.REGISTER_ACTIVATION,
         keys.REGISTER_ACTIVATION_TTL_SECONDS,
         keys.CONTACT_COOLDOWN_SECONDS,
     ),
-    Purpose.CONTACT_CHANGE: _Kind(
+    LinkPurpose.CONTACT_CHANGE: _Kind(
         Template.CONTACT_CHANGE_CONFIRMATION,
         keys.CONTACT_CHANGE_TTL_SECONDS,
         keys.CONTACT_COOLDOWN_SECONDS,
     ),
-    Purpose.PASSWORD_RESET: _Kind(
+    LinkPurpose.PASSWORD_RESET: _Kind(
         Template.PASSWORD_RESET, keys.PASSWORD_RESET_TTL_SECONDS, keys.RESET_COOLDOWN_SECONDS
     ),
 }
@@ -63,7 +63,7 @@ def send(
     rt: Runtime,
     session: Session,
     account: Account,
-    purpose: Purpose,
+    purpose: LinkPurpose,
     address: str,
     browser: str | None = None,
 ) -> bool:
@@ -101,7 +101,7 @@ def send(
     return True
 
 
-def seconds_to_wait(rt: Runtime, user_id: int, purpose: Purpose, address: str) -> int:
+def seconds_to_wait(rt: Runtime, user_id: int, purpose: LinkPurpose, address: str) -> int:
     """Return the seconds until `send` replaces the last token; 0 if it would now.
 
     Call this before taking any lock, so that a refused request does not block others.
@@ -111,7 +111,7 @@ def seconds_to_wait(rt: Runtime, user_id: int, purpose: Purpose, address: str) -
 
 
 def seconds_left(
-    rt: Runtime, session: Session, user_id: int, purpose: Purpose, address: str
+    rt: Runtime, session: Session, user_id: int, purpose: LinkPurpose, address: str
 ) -> int:
     """Like `seconds_to_wait`, as a step of a transaction."""
     last, now = queries.find_last(session, user_id, purpose), rt.clock.now()
@@ -124,7 +124,9 @@ def seconds_left(
     return max(0, math.ceil(left.total_seconds()))
 
 
-def peek(rt: Runtime, session: Session, token: str, purposes: Collection[Purpose]) -> ContactToken:
+def peek(
+    rt: Runtime, session: Session, token: str, purposes: Collection[LinkPurpose]
+) -> ContactToken:
     """Return the stored token without consuming it.
 
     Raises: ContactVerificationInvalid, ContactVerificationExpired.
@@ -138,7 +140,7 @@ def peek(rt: Runtime, session: Session, token: str, purposes: Collection[Purpose
 
 
 def redeem(
-    rt: Runtime, session: Session, token: str, purposes: Collection[Purpose]
+    rt: Runtime, session: Session, token: str, purposes: Collection[LinkPurpose]
 ) -> ContactToken:
     """Consume a token and return it; its account stays locked until the commit.
 

@@ -4,7 +4,7 @@ from flask import Blueprint, Response, request
 from marshmallow import fields
 
 from app.contact_verification import errors, service, tokens
-from app.contact_verification.service import Outcome
+from app.contact_verification.service import LinkOutcome
 from app.core.access import Principal
 from app.users.models import Account
 from app.users.schemas import EMAIL_RULE, UserInfo
@@ -54,7 +54,7 @@ def confirm(token: str) -> Response:
     if request.method != "HEAD":
         result = service.confirm(rt, token, client(), cookies.browser_digest())
         query["contact_verification"] = result.outcome.value
-        if result.outcome in (Outcome.MISSING, Outcome.INVALID, Outcome.EXPIRED):
+        if result.outcome in (LinkOutcome.MISSING, LinkOutcome.INVALID, LinkOutcome.EXPIRED):
             note_failure(result.outcome.value)
         if result.new_email is not None:
             query["email"] = result.new_email

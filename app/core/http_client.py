@@ -64,16 +64,16 @@ def look_up(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
-class Refused(requests.RequestException):
+class RequestRefused(requests.RequestException):
     """A request that is not sent, or a response that is not read; the text holds no secret."""
 
 
-class TookTooLong(Refused, requests.Timeout):
+class TookTooLong(RequestRefused, requests.Timeout):
     """The response was not complete in time."""
 
 
 @dataclass(frozen=True)
-class Limits:
+class ResponseLimits:
     """How long one request may take in total, and how large its response may be, decompressed.
 
     All requests of one conversation together may take `total_seconds`.
@@ -140,12 +140,12 @@ class HttpClient:
         *,
         internal: Collection[Network] = (),
         allow_loopback: bool = False,
-        limits: Limits | None = None,
+        limits: ResponseLimits | None = None,
         tls: ssl.SSLContext | None = None,
         resolve: Resolve = look_up,
         clock: Clock | None = None,
     ) -> None:
-        self.limits = limits or Limits()
+        self.limits = limits or ResponseLimits()
         self.internal = internal
         self.allow_loopback = allow_loopback
         # Shared by all conversations, since loading the trust store is slow.
@@ -174,7 +174,7 @@ class HttpClient:
         """Return whether the URL's text permits a request; its address is checked later."""
         try:
             self.check(url)
-        except Refused:
+        except RequestRefused:
             return False
         return True
 
@@ -204,30 +204,30 @@ class HttpClient:
     def check(self, url: str) -> SplitResult:
         """Return the parts of a URL that may be requested.
 
-        Raises: Refused.
+        Raises: RequestRefused.
         """
         try:
             parts = urlsplit(url)
             _ = parts.port
         except ValueError:
-            raise Refused("the URL is malformed") from None
+            raise RequestRefused("the URL is malformed") from None
         if not parts.hostname or parts.username is not None or parts.fragment:
-            raise Refused("the URL has no host, or has a user name or a fragment")
+            raise RequestRefused("the URL has no host, or has a user name or a fragment")
         if not url.isprintable() or " " in url:
-            raise Refused("the URL has spaces or control characters")
+            raise RequestRefused("the URL has spaces or control characters")
         is_local = self.allow_loopback and addresses.is_loopback_name(parts.hostname)
         if parts.scheme == "https" or (parts.scheme == "http" and is_local):
             return parts
         hint = ""
         if addresses.is_loopback_name(parts.hostname):
             hint = ", unless GATEHOUSE_ALLOW_LOOPBACK_HTTP is on"
-        raise Refused(f"{parts.hostname}: the URL must be https{hint}")
+        raise RequestRefused(f"{parts.hostname}: the URL must be https{hint}")
 
     def allowed_addresses(self, host: str, port: int) -> list[str]:
         """Return the addresses of a host.
 
-        Raises: OSError, UnicodeError; Refused if even one address is internal: a name that mixes
-        both kinds is an attack.
+        Raises: OSError, UnicodeError; RequestRefused if even one address is internal: a name that
+        mixes both kinds is an attack.
         """
         found = self._resolve(host, port)
         for address in found:
@@ -237,7 +237,7 @@ class HttpClient:
                     host,
                     address,
                 )
-                raise Refused(f"{host}: the address is internal")
+                raise RequestRefused(f"{host}: the address is internal")
         return found
 
     def _is_allowed(self, host: str, text: str) -> bool:
@@ -272,7 +272,7 @@ class GuardedAdapter(HTTPAdapter):
     ) -> requests.Response:
         """Send a request; the caller's timeout, verification and proxies are ignored.
 
-        Raises: Refused, and its subclass TookTooLong.
+        Raises: RequestRefused, and its subclass TookTooLong.
         """
         url = self._client.check(request.url or "")
         seconds = max(0.0, self._client.seconds_left())
@@ -286,7 +286,7 @@ class GuardedAdapter(HTTPAdapter):
             # The libraries' messages may repeat the URL's query, so they are not passed on.
             raise _refused(url, error) from None
         if response.is_redirect:
-            raise Refused(f"{url.hostname}: redirects are not followed")
+            raise RequestRefused(f"{url.hostname}: redirects are not followed")
         return response
 
     def _exchange(
@@ -345,7 +345,7 @@ class GuardedAdapter(HTTPAdapter):
                 if time.monotonic() > ends_at:  # for commands, which do not run under gevent
                     raise _late(url)
                 if len(body) > self._client.limits.max_response_bytes:
-                    raise Refused(f"{url.hostname}: the answer is too large")
+                    raise RequestRefused(f"{url.hostname}: the answer is too large")
         finally:
             answer.close()
         response.raw = io.BytesIO(body)
@@ -356,23 +356,25 @@ def _late(url: SplitResult) -> TookTooLong:
     return TookTooLong(f"{url.hostname}: the answer was not complete in time")
 
 
-def _refused(url: SplitResult, error: Exception) -> Refused:
+def _refused(url: SplitResult, error: Exception) -> RequestRefused:
     """Return what may be reported of an error; its own text may reveal too much."""
     cause = _innermost(error)
-    if isinstance(cause, Refused):
+    if isinstance(cause, RequestRefused):
         return cause
     if isinstance(cause, TimeoutError | urllib3.exceptions.TimeoutError):
         return _late(url)
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return Refused(f"{url.hostname}: the certificate is not valid: {cause.verify_message}")
+        return RequestRefused(
+            f"{url.hostname}: the certificate is not valid: {cause.verify_message}"
+        )
     if isinstance(cause, socket.gaierror):
-        return Refused(f"{url.hostname}: its name could not be found")
-    return Refused(f"{url.hostname}: no answer that can be read ({type(cause).__name__})")
+        return RequestRefused(f"{url.hostname}: its name could not be found")
+    return RequestRefused(f"{url.hostname}: no answer that can be read ({type(cause).__name__})")
 
 
 def _innermost(error: BaseException) -> BaseException:
     """Return the error that the libraries wrapped."""
-    while not isinstance(error, Refused):
+    while not isinstance(error, RequestRefused):
         inner = error.__cause__ or next(iter(error.args[-1:]), None)
         if not isinstance(inner, BaseException):
             break

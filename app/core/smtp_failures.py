@@ -4,7 +4,7 @@ import smtplib
 import ssl
 
 from app.core.smtp_login import repeats
-from app.core.smtp_replies import PERMANENT, Verdict, apart_from, judge
+from app.core.smtp_replies import PERMANENT, ReplyVerdict, apart_from, judge
 from app.core.texts import one_line
 
 REFUSALS = range(400, 600)  # any other error reply is malformed or incomplete
@@ -77,8 +77,8 @@ def _refused(code: int, text: str, recipient: str, *, has_content: bool = False)
     said = f"{code} {apart_from(recipient, text)}"
     return Undeliverable(
         reason,
-        is_final=verdict is not Verdict.WAITS,
-        refusal=None if verdict is Verdict.ENDS else said,
+        is_final=verdict is not ReplyVerdict.WAITS,
+        refusal=None if verdict is ReplyVerdict.ENDS else said,
     )
 
 

@@ -35,7 +35,7 @@ _OF_EVERYBODY_BY_STATUS = {("1", "7"), ("1", "8"), ("2", "2")}
 _OF_EVERYBODY_BY_SUBJECT = {"3", "5", "7"}
 
 
-class Verdict(Enum):
+class ReplyVerdict(Enum):
     """What becomes of the mail; with `ENDS_ALONE` it waits if others are refused alike."""
 
     WAITS = auto()
@@ -43,25 +43,25 @@ class Verdict(Enum):
     ENDS = auto()
 
 
-def judge(code: int, text: str, recipient: str, *, has_content: bool = False) -> Verdict:
+def judge(code: int, text: str, recipient: str, *, has_content: bool = False) -> ReplyVerdict:
     """Judge a refusal of RCPT or, if the server `has_content`, of the mail itself.
 
     A status code (RFC 3463) decides as far as it can, then the words, then the reply code.
     """
     if code not in PERMANENT:
-        return Verdict.WAITS
+        return ReplyVerdict.WAITS
     status = _STATUS.search(text)
     kind = status.groups() if status else ("", "")
     words = _HOST.sub(" ", _ADDRESS.sub(" ", apart_from(recipient, text))).lower()
     is_by_status = kind in _OF_EVERYBODY_BY_STATUS or kind[0] in _OF_EVERYBODY_BY_SUBJECT
     is_everybodys = is_by_status or _OF_EVERYBODY.search(words) is not None
     if kind[0] == "1" and (kind[1] not in {"0", "7", "8"} or not is_everybodys):
-        return Verdict.ENDS
+        return ReplyVerdict.ENDS
     if is_everybodys:
-        return Verdict.WAITS
+        return ReplyVerdict.WAITS
     is_named = kind[0] == "2" or _OF_THE_RECIPIENT.search(words) is not None
     is_mailbox = not status and not has_content and code in OF_THE_MAILBOX
-    return Verdict.ENDS_ALONE if is_named or is_mailbox else Verdict.WAITS
+    return ReplyVerdict.ENDS_ALONE if is_named or is_mailbox else ReplyVerdict.WAITS
 
 
 def apart_from(address: str, text: str) -> str:

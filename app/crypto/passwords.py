@@ -86,7 +86,7 @@ def _computed(secret: str | bytes, parameters: Any, size: int) -> bytes:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PasswordVerdict:
     """Whether a password matches, and its new hash if the stored one has outdated parameters."""
 
     matches: bool
@@ -153,7 +153,7 @@ class Passwords:
 
     def check(
         self, password: str, stored_hash: str | None, samples: Collection[str] = ()
-    ) -> Verdict:
+    ) -> PasswordVerdict:
         """Compare a typed password with a stored hash.
 
         None (no account, or one without a password) never matches. Whatever is refused takes as
@@ -166,7 +166,7 @@ class Passwords:
 
     def _check_evenly(
         self, password: str, stored_hash: str | None, samples: Collection[str]
-    ) -> Verdict:
+    ) -> PasswordVerdict:
         began = Cost.now()
         verdict = self._check(password, stored_hash)
         kinds, times = {*samples, self.own_sample}, len({normalized(password), password})
@@ -202,10 +202,10 @@ class Passwords:
             self._costs[sample] = Cost(*map(min, zip(*spent, strict=True)))
         return self._costs[sample]
 
-    def _check(self, password: str, stored_hash: str | None) -> Verdict:
+    def _check(self, password: str, stored_hash: str | None) -> PasswordVerdict:
         if stored_hash is None:
             self._context.dummy_verify()
-            return Verdict(matches=False)
+            return PasswordVerdict(matches=False)
         # Services whose hashes were imported may have taken a password as it was typed.
         spellings = {normalized(password), password}
         try:
@@ -214,9 +214,11 @@ class Passwords:
             # Not a valid hash, e.g. after a failed import: treated like no password.
             log.exception("a stored password hash cannot be read")
             self._context.dummy_verify()
-            return Verdict(matches=False)
+            return PasswordVerdict(matches=False)
         is_outdated = matches and self._context.needs_update(stored_hash)
-        return Verdict(matches, self._context.hash(normalized(password)) if is_outdated else None)
+        return PasswordVerdict(
+            matches, self._context.hash(normalized(password)) if is_outdated else None
+        )
 
 
 def normalized(password: str) -> str:

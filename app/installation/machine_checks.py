@@ -213,8 +213,8 @@ def database(rt: Runtime) -> Finding:
 
 def migrations(rt: Runtime) -> Finding:
     """Check that the tables are those of this version."""
-    with rt.reading() as reader:
-        found = revisions(reader)
+    with rt.reading() as session:
+        found = revisions(session)
     if found.is_older:
         outdated = TablesOutdated(found)
         return fail(outdated.public_message, outdated.remedy)

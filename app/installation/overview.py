@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from app.audit import hourly
 from app.audit import keys as audit_keys
 from app.audit.models import Action
-from app.audit.queries import Filter
+from app.audit.queries import EntryFilter
 from app.audit_log import service as audit_log
 from app.core.runtime import Runtime
 from app.core.texts import is_time_zone
@@ -82,7 +82,7 @@ def overview(rt: Runtime, days: int, timezone: str, event_limit: int) -> dict[st
         "stats": {**stats, "audit_events_today": reports[0]["total_events"], **FILE_STATS},
         "system_health": health.last_found(rt),
         "daily_reports": reports,
-        "recent_events": audit_log.list_newest(rt, Filter(), event_limit),
+        "recent_events": audit_log.list_newest(rt, EntryFilter(), event_limit),
         "recent_background_tasks": [],
         "is_audit_log_enabled": rt.settings.get(audit_keys.ENABLED),
     }

@@ -134,8 +134,8 @@ def migrate(rt: Runtime) -> bool:
         command.upgrade(config, "head")
     except CommandError:
         # Checked only now: another process may have migrated while this one waited for the lock.
-        with rt.reading() as reader:
-            if not revisions(reader).is_newer:
+        with rt.reading() as session:
+            if not revisions(session).is_newer:
                 raise
         return False
     return True
@@ -143,10 +143,10 @@ def migrate(rt: Runtime) -> bool:
 
 def _is_used(rt: Runtime) -> bool:
     """Return whether the database has been used with keys; some or all tables may be missing."""
-    with rt.reading() as connection:
-        tables = sa.inspect(connection.connection()).get_table_names()
+    with rt.reading() as session:
+        tables = sa.inspect(session.connection()).get_table_names()
         return any(
-            connection.execute(sa.select(sa.exists().select_from(model).where(used))).scalar_one()
+            session.execute(sa.select(sa.exists().select_from(model).where(used))).scalar_one()
             for model, used in USED_WITH_KEYS
             if model.__tablename__ in tables
         )
@@ -158,8 +158,8 @@ def setup_state(rt: Runtime) -> SetupState:
     Raises: NoAdministrator.
     """
     try:
-        with rt.reading() as connection:
-            return setup.current_state(connection)
+        with rt.reading() as session:
+            return setup.current_state(session)
     except AdministratorMissing:
         raise NoAdministrator from None
 

@@ -276,8 +276,8 @@ def _require_free_address(rt: Runtime, token: str, invitation: Invitation) -> No
 
     Raises: EmailExists; InvitationAccepted if it was this invitation that was just accepted.
     """
-    with rt.reading() as connection:
-        is_taken = users_queries.is_email_taken(connection, invitation.email)
+    with rt.reading() as session:
+        is_taken = users_queries.is_email_taken(session, invitation.email)
     if is_taken:
         look_up(rt, token)
         raise EmailExists

@@ -82,7 +82,7 @@ def _record_refusal(rt: Runtime, account: Account, client: Client) -> None:
     """
     action, now = Action.USER_LOGIN_FAILED, rt.clock.now()
     since, until = now - REFUSALS_WITHIN, now + SKEW
-    earlier = audit_queries.Filter(user_id=account.id, action=action, since=since, until=until)
+    earlier = audit_queries.EntryFilter(user_id=account.id, action=action, since=since, until=until)
     event = Event(action, EntityType.AUTH_SESSION, client, account.id, entity_name=account.username)
     try:
         with rt.transaction() as session:

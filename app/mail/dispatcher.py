@@ -33,7 +33,7 @@ from app.mail.outcomes import (
     MAX_PAUSE_FOR_KEY,
     MAX_PAUSE_FOR_MAIL,
     NO_KEY,
-    Outcome,
+    MailOutcome,
     Tried,
     after_failure,
     after_try,
@@ -237,7 +237,7 @@ def _is_refused_like_others(rt: Runtime, tried: Tried) -> bool:
 
 def _attempt(
     rt: Runtime, transport: Transport, row: OutboxMail
-) -> tuple[ReadyMail | None, Outcome]:
+) -> tuple[ReadyMail | None, MailOutcome]:
     mail, waited = None, rt.clock.now() - row.created_at
     if row.attempts > MAX_ATTEMPTS:
         # The last attempt has no outcome, so its sender died during it.
@@ -247,7 +247,7 @@ def _attempt(
         mail = _ready_mail(rt, row, stored)
         if stored.expires_at is not None and stored.expires_at <= rt.clock.now():
             log.warning("mail %s to %s does not leave: %s", row.id, row.recipient, EXPIRED)
-            return mail, Outcome(MailStatus.FAILED, EXPIRED, counts=False)
+            return mail, MailOutcome(MailStatus.FAILED, EXPIRED, counts=False)
         transport.send(mail)
     except Undeliverable as failure:
         log.warning("mail %s to %s did not leave: %s", row.id, row.recipient, failure.reason)
@@ -264,7 +264,7 @@ def _attempt(
         log.exception("mail %s could not be rendered", row.id)
         reason = f"the mail could not be rendered ({type(error).__name__})"
         return mail, after_try(reason, row)
-    return mail, Outcome(MailStatus.SENT)
+    return mail, MailOutcome(MailStatus.SENT)
 
 
 def _ready_mail(rt: Runtime, row: OutboxMail, stored: Content) -> ReadyMail:
@@ -276,7 +276,7 @@ def _ready_mail(rt: Runtime, row: OutboxMail, stored: Content) -> ReadyMail:
     return delivery.ready_mail(rt, row.id, Template(row.template), row.recipient, values)
 
 
-def _settle(rt: Runtime, leased: OutboxMail, mail: ReadyMail | None, outcome: Outcome) -> None:
+def _settle(rt: Runtime, leased: OutboxMail, mail: ReadyMail | None, outcome: MailOutcome) -> None:
     now = rt.clock.now()
     is_finished = outcome.status is not MailStatus.QUEUED
     with rt.transaction() as session:
@@ -296,7 +296,7 @@ def _settle(rt: Runtime, leased: OutboxMail, mail: ReadyMail | None, outcome: Ou
         delivery.MAILS.labels(outcome.status).inc()
 
 
-def _attempts(leased: OutboxMail, outcome: Outcome) -> int:
+def _attempts(leased: OutboxMail, outcome: MailOutcome) -> int:
     """Return how many tries a mail has used up; one by hand counts only if it was the last."""
     if leased.is_hurried:
         return leased.attempts + (outcome.status is MailStatus.SENT)

@@ -23,7 +23,7 @@ NO_KEY = "no key decrypts it"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class MailOutcome:
     """How an attempt ended; `error` is None for a mail that was sent.
 
     A queued mail is retried after `pause`. `counts` is False if the attempt uses up no try.
@@ -37,24 +37,26 @@ class Outcome:
     failure: Undeliverable | None = None
 
 
-def after_try(error: str, row: OutboxMail) -> Outcome:
+def after_try(error: str, row: OutboxMail) -> MailOutcome:
     """Return the outcome of an attempt that counts."""
     if row.attempts >= MAX_ATTEMPTS and not row.is_hurried:
-        return Outcome(MailStatus.FAILED, error)
-    return Outcome(MailStatus.QUEUED, error, BACK_OFF[max(0, min(row.attempts, MAX_ATTEMPTS) - 1)])
+        return MailOutcome(MailStatus.FAILED, error)
+    return MailOutcome(
+        MailStatus.QUEUED, error, BACK_OFF[max(0, min(row.attempts, MAX_ATTEMPTS) - 1)]
+    )
 
 
-def in_outage(error: str, row: OutboxMail, waited: timedelta, max_pause: timedelta) -> Outcome:
+def in_outage(error: str, row: OutboxMail, waited: timedelta, max_pause: timedelta) -> MailOutcome:
     """Return the outcome for a mail that waits for something else, for three days at most."""
     if waited >= MAX_OUTAGE and not row.is_hurried:
-        return Outcome(MailStatus.FAILED, error, counts=False)
+        return MailOutcome(MailStatus.FAILED, error, counts=False)
     pause = min(max(waited, MIN_PAUSE), max_pause)
-    return Outcome(MailStatus.QUEUED, error, pause, counts=False)
+    return MailOutcome(MailStatus.QUEUED, error, pause, counts=False)
 
 
 def after_failure(
     failure: Undeliverable, row: OutboxMail, waited: timedelta, *, is_alike: bool = False
-) -> Outcome:
+) -> MailOutcome:
     """Return the outcome of a failed attempt at a mail that has `waited` since it was queued.
 
     If the server may have the mail, the attempt counts regardless: a retry may deliver it twice.
@@ -64,7 +66,7 @@ def after_failure(
     if failure.may_have_arrived:
         outcome = after_try(failure.reason, row)
     elif failure.is_final and not is_alike:
-        outcome = Outcome(MailStatus.FAILED, failure.reason)
+        outcome = MailOutcome(MailStatus.FAILED, failure.reason)
     else:
         max_pause = MAX_PAUSE_FOR_SERVER if is_servers else MAX_PAUSE_FOR_MAIL
         outcome = in_outage(failure.reason, row, waited, max_pause)
@@ -77,7 +79,7 @@ class Tried:
 
     row: OutboxMail
     mail: ReadyMail | None
-    outcome: Outcome
+    outcome: MailOutcome
 
     @property
     def refusal(self) -> str | None:

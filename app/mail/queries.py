@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 
 from app.mail.models import IS_NOTICE, MailStatus, OutboxMail
 from app.store import bulk
-from app.store.database import Reader
 from app.store.paging import Page, Wanted, read_ids
 
 UNFINISHED = (MailStatus.SENDING, MailStatus.QUEUED)
@@ -104,19 +103,19 @@ def find_leased(session: Session, leased: OutboxMail) -> OutboxMail | None:
     return session.scalars(select(OutboxMail).where(*mine).with_for_update()).one_or_none()
 
 
-def count_unfinished(reader: Reader) -> int:
+def count_unfinished(session: Session) -> int:
     """Return how many mails have yet to be sent."""
     waiting = OutboxMail.status.in_(UNFINISHED)
-    return int(reader.execute(select(func.count()).where(waiting)).scalar_one())
+    return int(session.execute(select(func.count()).where(waiting)).scalar_one())
 
 
-def list_unsent(reader: Reader) -> list[Waiting]:
+def list_unsent(session: Session) -> list[Waiting]:
     """Return the mails yet to be sent or given up, summarised by status."""
     of_interest = OutboxMail.status.in_((*UNFINISHED, MailStatus.FAILED))
     first = func.min(OutboxMail.due_at), func.min(OutboxMail.created_at)
     columns = OutboxMail.status, func.count(), *first
     statement = select(*columns).where(of_interest).group_by(OutboxMail.status)
-    return [Waiting(*row) for row in reader.execute(statement)]
+    return [Waiting(*row) for row in session.execute(statement)]
 
 
 def read_page(session: Session, wanted: Wanted, *conditions: ColumnElement[bool]) -> Page:

@@ -24,7 +24,6 @@ from app.mail.rendering import site_name
 from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import service as settings
 from app.store import bulk
-from app.store.database import Reader
 from app.store.db import after_commit
 from app.store.key_use import KeyUse
 
@@ -140,9 +139,9 @@ class Outbox:
     oldest_seconds: float
 
 
-def outbox(rt: Runtime, connection: Reader) -> Outbox:
+def outbox(rt: Runtime, session: Session) -> Outbox:
     """Return the fill level of the outbox: mails yet to be sent, and mails given up."""
-    found = {MailStatus(row.status): row for row in queries.list_unsent(connection)}
+    found = {MailStatus(row.status): row for row in queries.list_unsent(session)}
     counts = {
         status: found[status].mails if status in found else 0
         for status in (MailStatus.QUEUED, MailStatus.SENDING, MailStatus.FAILED)

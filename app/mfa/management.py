@@ -28,7 +28,7 @@ from app.mfa.errors import (
     SetupOfAnotherAccount,
     TotpCodeMalformed,
 )
-from app.mfa.models import MAX_FACTOR_NAME_LENGTH, MfaFactor, Purpose
+from app.mfa.models import MAX_FACTOR_NAME_LENGTH, CodePurpose, MfaFactor
 from app.mfa.service import Notice
 from app.sessions import service as sessions
 from app.settings import keys
@@ -190,7 +190,7 @@ def proven(
     with rt.limits.attempts.counted_attempt(key, network, user_id) as attempt:
         if service.is_totp(code):
             factor = service.find_totp(rt, user_id)
-            proof: service.Proof = service.check_totp(rt, factor, code, Purpose.MANAGEMENT)
+            proof: service.Proof = service.check_totp(rt, factor, code, CodePurpose.MANAGEMENT)
         else:
             proof = service.check_recovery_code(rt, user_id, code)
     rt.limits.attempts.give_back(key, network, attempt)

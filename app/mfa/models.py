@@ -19,7 +19,7 @@ class MfaMethod(StrEnum):
     EMAIL_CODE = "email_code"
 
 
-class Purpose(StrEnum):
+class CodePurpose(StrEnum):
     """What a TOTP code is entered for, which it works for once; names the column of its step."""
 
     LOGIN = "last_login_step"

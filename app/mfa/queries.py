@@ -7,7 +7,7 @@ from sqlalchemy import delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.mfa import totp
-from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode, Purpose
+from app.mfa.models import CodePurpose, MfaFactor, MfaMethod, MfaRecoveryCode
 from app.store import bulk
 
 
@@ -38,7 +38,7 @@ def add_totp(session: Session, user_id: int, *, name: str, secret: str, now: dat
 
 
 def consume_step(
-    session: Session, factor: MfaFactor, purpose: Purpose, step: int, now: datetime
+    session: Session, factor: MfaFactor, purpose: CodePurpose, step: int, now: datetime
 ) -> bool:
     """Consume a time step for one purpose; False if it or a later one was already used.
 
@@ -47,7 +47,7 @@ def consume_step(
     last = getattr(MfaFactor, purpose)
     is_unused = or_(last.is_(None), last < step, last > totp.newest_step(now))
     statement = update(MfaFactor).where(MfaFactor.id == factor.id, is_unused)
-    if purpose is Purpose.LOGIN:
+    if purpose is CodePurpose.LOGIN:
         statement = statement.values(last_used_at=now)
     return bulk.change(session, statement.values({last: step})) == 1
 

@@ -20,7 +20,7 @@ from app.crypto.secret_box import Resealed, Resealer
 from app.mail import service as mail
 from app.mfa import email_codes, queries, recovery_codes, totp
 from app.mfa.errors import MfaCodeInvalid, MfaRecoveryCodeUsed
-from app.mfa.models import MfaFactor, MfaMethod, MfaRecoveryCode, Purpose
+from app.mfa.models import CodePurpose, MfaFactor, MfaMethod, MfaRecoveryCode
 from app.settings import keys
 from app.store import bulk
 from app.store.flow_store import FlowStore
@@ -51,7 +51,7 @@ class TotpProof:
 
     factor: MfaFactor = field(repr=False)
     step: int
-    purpose: Purpose
+    purpose: CodePurpose
 
 
 # None is a correct e-mail code, which has no database row: it is consumed with its pending login.
@@ -106,7 +106,7 @@ def is_totp(typed: str) -> bool:
 
 
 def check_totp(
-    rt: Runtime, factor: MfaFactor | None, typed: str, purpose: Purpose = Purpose.LOGIN
+    rt: Runtime, factor: MfaFactor | None, typed: str, purpose: CodePurpose = CodePurpose.LOGIN
 ) -> TotpProof:
     """Check a TOTP code.
 

@@ -71,10 +71,10 @@ def readiness(rt: Runtime, unready: Outage) -> SetupState:
     Raises: DatabaseUnreachable, CacheUnavailable.
     """
     try:
-        with rt.reading() as connection:
-            rt.database.schema.require_current(connection)
-            rt.database.require_writable(connection)
-            state = setup.current_state(connection)
+        with rt.reading() as session:
+            rt.database.schema.require_current(session)
+            rt.database.require_writable(session)
+            state = setup.current_state(session)
     except DATABASE_ERRORS as error:
         unready.record_failure(reason_of(error))
         raise DatabaseUnreachable from error
@@ -104,8 +104,8 @@ def record_stop(rt: Runtime) -> None:
 def check_tables(rt: Runtime) -> bool:
     """Log what keeps the database from being ready at start; False if it does not answer."""
     try:
-        with rt.reading() as connection:
-            rt.database.schema.require_current(connection)
+        with rt.reading() as session:
+            rt.database.schema.require_current(session)
     except TablesOutdated as error:
         log.error("not ready: %s", reason_of(error))  # noqa: TRY400 - the reason says it all
     except DATABASE_ERRORS as error:
@@ -166,9 +166,9 @@ class Dependencies(Collector):
             yield from _outbox_metrics(outbox)
 
     def _outbox(self) -> Outbox:
-        with self._rt.reading() as connection:
-            self._rt.database.require_writable(connection)
-            return mail.outbox(self._rt, connection)
+        with self._rt.reading() as session:
+            self._rt.database.require_writable(session)
+            return mail.outbox(self._rt, session)
 
     def _redis(self) -> None:
         redis_client.require_writable(self._rt.redis.fail_fast.client)

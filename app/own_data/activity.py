@@ -72,7 +72,7 @@ def read_page(rt: Runtime, account: Account, wanted: Wanted, **chosen: Any) -> P
 
     `chosen` are members of the audit log's `Filter`.
     """
-    conditions = _conditions(rt, account, queries.Filter(**chosen))
+    conditions = _conditions(rt, account, queries.EntryFilter(**chosen))
     with rt.reading() as session:
         page = queries.read_page(session, wanted, *conditions)
     return replace(page, items=list(shown(account.id, page.items)))
@@ -137,7 +137,7 @@ def shown(user_id: int, entries: Iterable[Any]) -> Iterator[dict[str, Any]]:
 
 
 def _conditions(
-    rt: Runtime, account: Account, chosen: queries.Filter
+    rt: Runtime, account: Account, chosen: queries.EntryFilter
 ) -> Iterator[ColumnElement[bool]]:
     yield queries.is_by_or_about(account.id)
     yield from queries.matching(chosen)

@@ -24,7 +24,7 @@ from app.external_auth import links
 from app.mail.rendering import site_name
 from app.mfa import management as mfa
 from app.own_data import activity, queries
-from app.own_data.models import Format
+from app.own_data.models import ArchiveFormat
 from app.own_data.schemas import ActivityItem, ExportData
 from app.passkeys import management as passkeys
 from app.profile import preferences
@@ -35,7 +35,7 @@ from app.users.models import Account
 SCHEMA_VERSION = 1
 BUCKET = Bucket(per_second=5 / 3600, burst=5)
 EXPORTED = "Somebody signed in to your account downloaded all that is stored about you."
-MEDIA_TYPES = {Format.JSON: "application/json", Format.ZIP: "application/zip"}
+MEDIA_TYPES = {ArchiveFormat.JSON: "application/json", ArchiveFormat.ZIP: "application/zip"}
 README = """\
 This archive has what {service} stores about the account {username}, as of {at}.
 
@@ -69,12 +69,12 @@ COLUMNS = (
 )
 
 
-def file_name(rt: Runtime, account: Account, kind: Format) -> str:
+def file_name(rt: Runtime, account: Account, kind: ArchiveFormat) -> str:
     """Return what the file is called."""
     return f"gatehouse-{account.username}-{rt.clock.now():%Y-%m-%d}.{kind}"
 
 
-def own(rt: Runtime, principal: Principal, kind: Format, client: Client) -> Iterator[bytes]:
+def own(rt: Runtime, principal: Principal, kind: ArchiveFormat, client: Client) -> Iterator[bytes]:
     """Return the caller's file piece by piece; the export is recorded, and told by mail.
 
     Raises, before the first piece: RateLimited, StorageFailed; AccountDisabled, TokenInvalid if the
@@ -91,7 +91,7 @@ def own(rt: Runtime, principal: Principal, kind: Format, client: Client) -> Iter
 
 
 def of_another(
-    rt: Runtime, by: Operator, who: str | int, kind: Format
+    rt: Runtime, by: Operator, who: str | int, kind: ArchiveFormat
 ) -> tuple[Account, Iterator[bytes]]:
     """Return an account and its file piece by piece; the export is recorded.
 
@@ -103,12 +103,12 @@ def of_another(
     return account, export(rt, account, kind)
 
 
-def export(rt: Runtime, account: Account, kind: Format) -> Iterator[bytes]:
+def export(rt: Runtime, account: Account, kind: ArchiveFormat) -> Iterator[bytes]:
     """Return the file of an account piece by piece. Raises: StorageFailed, before the first."""
     with rt.reading() as session:
         last_id = audit_queries.last_id(session)
     head = _head(rt, account)
-    if kind is Format.JSON:
+    if kind is ArchiveFormat.JSON:
         return _document(rt, account, head, last_id)
     about = {"service": head["service"], "username": account.username, "at": head["generated_at"]}
     contents: list[tuple[str, Iterable[bytes]]] = [

@@ -2,7 +2,7 @@
 
 from app.audit.models import Action
 from app.contact_verification import tokens
-from app.contact_verification.models import Purpose
+from app.contact_verification.models import LinkPurpose
 from app.core.access import Principal
 from app.core.client import Client
 from app.core.runtime import Runtime
@@ -32,7 +32,7 @@ def lock(rt: Runtime, principal: Principal, client: Client) -> None:
         removed = sessions.revoke_all(rt, session, account.id)
         tokens.void(session, account.id)
         if has_password and uses_passwords:
-            tokens.send(rt, session, account, Purpose.PASSWORD_RESET, account.email)
+            tokens.send(rt, session, account, LinkPurpose.PASSWORD_RESET, account.email)
         users.notify_owner(rt, session, account, LOCKED)
         details = {"removed": removed}
         users.record(rt, session, Action.USER_LOCK_ACCOUNT, account, client, details)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from app.store.db import Base, UTCDateTime
 
 
-class Format(StrEnum):
+class ArchiveFormat(StrEnum):
     """What an export is: one document, or an archive that also has the picture and a table."""
 
     JSON = "json"

@@ -4,7 +4,7 @@ from marshmallow import Schema, fields, validate
 
 from app.mail.models import MailStatus
 from app.mfa.schemas import MfaFactor
-from app.own_data.models import Format
+from app.own_data.models import ArchiveFormat
 from app.profile.schemas import Preferences
 from app.sessions.schemas import SessionItem
 from app.teams.models import TeamRole
@@ -49,7 +49,9 @@ class DeleteAccountSchema(RequestSchema):
 class ExportQuery(RequestSchema):
     """GET /auth/export."""
 
-    kind = fields.Enum(Format, by_value=True, load_default=Format.JSON, data_key="format")
+    kind = fields.Enum(
+        ArchiveFormat, by_value=True, load_default=ArchiveFormat.JSON, data_key="format"
+    )
 
 
 class ExportedSession(SessionItem):

@@ -6,7 +6,7 @@ from flask import Blueprint, Response, request
 
 from app.core.access import Principal
 from app.own_data import activity, erasure, errors, export, lockdown
-from app.own_data.models import Format
+from app.own_data.models import ArchiveFormat
 from app.own_data.schemas import (
     ActivityItem,
     ActivityQuery,
@@ -48,7 +48,7 @@ def list_activity(principal: Principal, page: Wanted, **chosen: Any) -> Page:
     errors=errors.EXPORT,
     name="exportData",
 )
-def export_data(principal: Principal, kind: Format) -> Response:
+def export_data(principal: Principal, kind: ArchiveFormat) -> Response:
     """Return everything that is stored about the account and is not secret, as a file.
 
     The archive also has the picture, the activity as CSV, and a text that explains the members.

@@ -29,7 +29,7 @@ from app.login.errors import CredentialsFailed
 from app.passkeys import ceremony, queries, relying_party
 from app.passkeys.errors import PasskeyLoginDisabled, PasskeyRefused, PasskeyUnknown
 from app.passkeys.models import Passkey
-from app.passkeys.relying_party import Purpose, StartedCeremony
+from app.passkeys.relying_party import CeremonyPurpose, StartedCeremony
 from app.settings import keys
 from app.users import identifiers
 from app.users import service as users
@@ -50,7 +50,7 @@ def start(rt: Runtime, *, identifier: str | None, conditional: bool | None) -> S
     waiting = {"challenge": state["challenge"], "identifier": _identifier_digest(identifier)}
     # Conditional UI: the browser offers passkeys as autofill suggestions.
     mediation = {"mediation": "conditional"} if conditional else {}
-    return relying_party.begin(rt, Purpose.LOGIN, waiting, {**options, **mediation})
+    return relying_party.begin(rt, CeremonyPurpose.LOGIN, waiting, {**options, **mediation})
 
 
 def finish(
@@ -65,7 +65,7 @@ def finish(
     """
     _require_enabled(rt)
     site = relying_party.current(rt)
-    flow = relying_party.take(rt, Purpose.LOGIN, flow_id)
+    flow = relying_party.take(rt, CeremonyPurpose.LOGIN, flow_id)
     proof = ceremony.read(AuthenticationResponse, credential)
     passkey, account = _get_passkey(rt, proof)
     _require_requested_account(account, flow["identifier"])

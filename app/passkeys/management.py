@@ -44,7 +44,7 @@ from app.passkeys.errors import (
     PasskeyRefused,
 )
 from app.passkeys.models import HANDLE_BYTES, MAX_NAME_LENGTH, Passkey, PasskeyHandle
-from app.passkeys.relying_party import Purpose, StartedCeremony
+from app.passkeys.relying_party import CeremonyPurpose, StartedCeremony
 from app.sessions import service as sessions
 from app.settings import keys
 from app.users import service as users
@@ -118,7 +118,7 @@ def start(rt: Runtime, principal: Principal, *, name: str | None) -> StartedCere
         # This id stands for the whole exclude list, which is too long to store for every flow.
         "newest_excluded": known[-1][0] if known else 0,
     }
-    return relying_party.begin(rt, Purpose.REGISTRATION, waiting, options)
+    return relying_party.begin(rt, CeremonyPurpose.REGISTRATION, waiting, options)
 
 
 def finish(
@@ -138,7 +138,7 @@ def finish(
     FlowInvalid again if the account has changed meanwhile.
     """
     site = relying_party.current(rt)
-    flow = relying_party.take(rt, Purpose.REGISTRATION, flow_id)
+    flow = relying_party.take(rt, CeremonyPurpose.REGISTRATION, flow_id)
     if flow["user_id"] != principal.user_id:
         raise FlowOfAnotherAccount
     _require_unchanged(principal.account, flow)

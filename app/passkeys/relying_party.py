@@ -36,7 +36,7 @@ KEY_KINDS = [
 ]
 
 
-class Purpose(StrEnum):
+class CeremonyPurpose(StrEnum):
     """What a challenge is for."""
 
     LOGIN = "login"
@@ -92,7 +92,7 @@ def _is_address(host: str) -> bool:
 
 
 def begin(
-    rt: Runtime, purpose: Purpose, data: Mapping[str, Any], options: Mapping[str, Any]
+    rt: Runtime, purpose: CeremonyPurpose, data: Mapping[str, Any], options: Mapping[str, Any]
 ) -> StartedCeremony:
     """Store what a challenge was set for until it is answered."""
     flow_id = random_uuid()
@@ -101,7 +101,7 @@ def begin(
     return StartedCeremony(flow_id, options)
 
 
-def take(rt: Runtime, purpose: Purpose, flow_id: str) -> Mapping[str, Any]:
+def take(rt: Runtime, purpose: CeremonyPurpose, flow_id: str) -> Mapping[str, Any]:
     """Consume a flow and return what it was opened with; of concurrent callers, only one gets it.
 
     Raises: FlowInvalid.
@@ -112,6 +112,6 @@ def take(rt: Runtime, purpose: Purpose, flow_id: str) -> Mapping[str, Any]:
     return data
 
 
-def _key(purpose: Purpose, flow_id: str) -> str:
+def _key(purpose: CeremonyPurpose, flow_id: str) -> str:
     # A digest, so that nobody can answer a flow with an id read from Redis.
     return f"gatehouse:passkey:{purpose}:{digest(flow_id)}"

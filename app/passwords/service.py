@@ -3,7 +3,7 @@
 from app.audit.models import Action
 from app.contact_verification import tokens
 from app.contact_verification.errors import ContactVerificationInvalid
-from app.contact_verification.models import ContactToken, Purpose
+from app.contact_verification.models import ContactToken, LinkPurpose
 from app.core.access import AccountDisabled, Principal, TokenInvalid, TokenPair
 from app.core.client import Client
 from app.core.runtime import Runtime
@@ -19,7 +19,7 @@ from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, Status
 
-RESETTING = (Purpose.PASSWORD_RESET,)
+RESETTING = (LinkPurpose.PASSWORD_RESET,)
 CHANGED = "The password was changed, and every other session was signed out."
 
 
@@ -68,7 +68,7 @@ def request_reset(rt: Runtime, *, email: str, client: Client) -> None:
         account = users_queries.lock_and_find(session, account.id)
         if account is None or account.status != Status.ACTIVE or account.email != address:
             return
-        tokens.send(rt, session, account, Purpose.PASSWORD_RESET, address)
+        tokens.send(rt, session, account, LinkPurpose.PASSWORD_RESET, address)
         users.record(rt, session, Action.USER_REQUEST_PASSWORD_RESET, account, client)
 
 
@@ -87,9 +87,9 @@ def confirm_reset(rt: Runtime, *, token: str, new_password: str, client: Client)
     """
     sign_in_methods.require_password_login(rt)
     users.require_acceptable(rt, new_password)
-    with rt.reading() as connection:
-        found = tokens.peek(rt, connection, token, RESETTING)
-        account = users_queries.find_account(connection, found.user_id)
+    with rt.reading() as session:
+        found = tokens.peek(rt, session, token, RESETTING)
+        account = users_queries.find_account(session, found.user_id)
     if account is None:
         raise ContactVerificationInvalid  # it has just been deleted
     _require_unchanged(account, found)

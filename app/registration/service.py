@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from app.audit.models import Action
 from app.contact_verification import queries as contact_queries
 from app.contact_verification import tokens
-from app.contact_verification.models import Purpose
+from app.contact_verification.models import LinkPurpose
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.login import sign_in_methods
@@ -68,7 +68,7 @@ def register(
             users.announce_end(rt, session, user_id)
         account = users.create(session, new, now)
         if account.activated_at is None:
-            tokens.send(rt, session, account, Purpose.REGISTER_ACTIVATION, address, browser)
+            tokens.send(rt, session, account, LinkPurpose.REGISTER_ACTIVATION, address, browser)
         users.record(rt, session, Action.USER_REGISTER, account, client)
     return account
 
@@ -86,7 +86,7 @@ def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
         account = users_queries.find_by_identifier(session, who)
     if account is None or not _is_pending_activation(account) or _is_blocked(rt, account.email):
         return
-    purpose, address = Purpose.REGISTER_ACTIVATION, account.email
+    purpose, address = LinkPurpose.REGISTER_ACTIVATION, account.email
     if tokens.seconds_to_wait(rt, account.id, purpose, address):
         return
     with rt.transaction() as session:

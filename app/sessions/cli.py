@@ -21,8 +21,8 @@ def list_sessions(user: str) -> Output:
     At most 500 are listed; `flask users revoke-sessions` ends the others too.
     """
     rt = runtime()
-    with rt.reading() as connection:
-        account = users.named(connection, user)
+    with rt.reading() as session:
+        account = users.named(session, user)
     data = SessionItem(many=True).dump(service.list_sessions(rt, account.id, None))
     rows = [[s["id"], s["last_seen_at"], s["ip_address"], s["user_agent"]] for s in data]
     return Output(data, table(["ID", "LAST SEEN", "ADDRESS", "USER AGENT"], rows))

@@ -24,7 +24,7 @@ from app.core.client import Client
 from app.sessions.models import LoginSession
 from app.sessions.refresh_token import RefreshToken
 from app.store import bulk
-from app.store.database import Database, Reader
+from app.store.database import Database
 from app.store.db import UTCDateTime
 from app.users.models import ACCOUNT_COLUMNS, Account, Status, User, with_profile
 
@@ -187,13 +187,13 @@ def count_live(session: Session, user_id: int, now: datetime) -> tuple[int, date
     return row[0], row[1]
 
 
-def find_owner(reader: Reader, session_id: str) -> int | None:
+def find_owner(session: Session, session_id: str) -> int | None:
     """Return the user id of a session; None if there is no such session."""
-    return reader.scalar(select(LoginSession.user_id).where(LoginSession.id == session_id))
+    return session.scalar(select(LoginSession.user_id).where(LoginSession.id == session_id))
 
 
 def list_open_among(
-    reader: Reader, session_ids: Collection[str], now: datetime, *, enforces_change: bool
+    session: Session, session_ids: Collection[str], now: datetime, *, enforces_change: bool
 ) -> set[str]:
     """Return which of these sessions may use the service.
 
@@ -205,7 +205,7 @@ def list_open_among(
         .where(LoginSession.id.in_(session_ids), *_GOES_ON, *_ACCOUNT_GOES_ON)
     )
     values = {"now": now, "enforces_change": enforces_change}
-    return set(reader.scalars(statement, values))
+    return set(session.scalars(statement, values))
 
 
 def is_live(session: Session, session_id: str, now: datetime) -> bool:

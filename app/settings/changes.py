@@ -41,7 +41,7 @@ class Changed:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class SettingVerdict:
     """What a change would lead to: complaints by name, and what else it would change."""
 
     problems: dict[str, str]
@@ -101,7 +101,7 @@ def remove_unknown(rt: Runtime, by: Operator, name: str) -> None:
     announce(rt)
 
 
-def check(rt: Runtime, values: Mapping[str, object], unset: Collection[str]) -> Verdict:
+def check(rt: Runtime, values: Mapping[str, object], unset: Collection[str]) -> SettingVerdict:
     """Return what `change` would do and complain about, without doing it."""
     problems, wanted = {}, {}
     for name, value in {**dict.fromkeys(unset), **values}.items():
@@ -119,7 +119,7 @@ def check(rt: Runtime, values: Mapping[str, object], unset: Collection[str]) -> 
         joint = _joint(rt, session, _merged(before, changes), changes)
     code_login = keys.EMAIL_CODE_LOGIN_ENABLED.name
     others = [name for name in joint if name == code_login and name not in changes]
-    return Verdict(problems | {n: p for n, p in joint.items() if n not in others}, others)
+    return SettingVerdict(problems | {n: p for n, p in joint.items() if n not in others}, others)
 
 
 def _require_unchanged(

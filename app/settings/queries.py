@@ -7,19 +7,18 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from app.settings.models import SystemConfig
-from app.store.database import Reader
 
 
-def list_texts(reader: Reader) -> dict[str, str]:
+def list_texts(session: Session) -> dict[str, str]:
     """Return every stored text by key."""
-    rows = reader.execute(select(SystemConfig.key, SystemConfig.value))
+    rows = session.execute(select(SystemConfig.key, SystemConfig.value))
     return {row.key: row.value for row in rows if row.value is not None}
 
 
-def list_times(reader: Reader, names: Collection[str]) -> list[datetime]:
+def list_times(session: Session, names: Collection[str]) -> list[datetime]:
     """Return when these settings were last changed, of those that ever were."""
     changed = select(SystemConfig.updated_at).where(SystemConfig.key.in_(names))
-    return list(reader.scalars(changed))
+    return list(session.scalars(changed))
 
 
 def find(session: Session, name: str) -> SystemConfig | None:

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sqlalchemy import exists, literal_column, select
+from sqlalchemy.orm import Session
 
 from app.setup.errors import AdministratorMissing
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
 from app.storage_policies.queries import usable_default_group
-from app.store.database import Reader
 from app.users.models import User
 
 
@@ -57,6 +57,6 @@ _FACTS = select(
 )
 
 
-def facts(reader: Reader) -> Facts:
+def facts(session: Session) -> Facts:
     """Return the facts in one query."""
-    return Facts(*map(bool, reader.execute(_FACTS).one()))
+    return Facts(*map(bool, session.execute(_FACTS).one()))

@@ -17,7 +17,6 @@ from app.setup.errors import SystemAlreadyInitialized, SystemNotInitialized
 from app.setup.queries import Facts, SetupState, state_of
 from app.storage_policies import queries as storage_queries
 from app.store import locks
-from app.store.database import Reader
 from app.users import service as users
 from app.users.models import Account, Role, User
 from app.web import site
@@ -48,17 +47,17 @@ def public_state(rt: Runtime) -> PublicState:
     )
 
 
-def current_state(reader: Reader) -> SetupState:
+def current_state(session: Session) -> SetupState:
     """Return the set-up state."""
-    return state_of(queries.facts(reader))
+    return state_of(queries.facts(session))
 
 
-def require_ready(reader: Reader) -> None:
+def require_ready(session: Session) -> None:
     """Refuse to create an ordinary account before the installation is ready.
 
     Raises: SystemNotInitialized.
     """
-    if current_state(reader) is not SetupState.READY:
+    if current_state(session) is not SetupState.READY:
         raise SystemNotInitialized
 
 

@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
 from app.store import bulk
-from app.store.database import Reader
 from app.store.paging import Page, Wanted, read_ids
 from app.teams.models import Team
 from app.users.models import User
@@ -59,7 +58,7 @@ def usable_default_group() -> ColumnElement[bool]:
     return group.is_default & group.is_enabled & group.items.any()
 
 
-def find_default_group_id(reader: Reader) -> int | None:
+def find_default_group_id(session: Session) -> int | None:
     """Return the id of the group new accounts get; None while the storage route is incomplete.
 
     The lock keeps it from being disabled or deleted until the transaction ends: the foreign key's
@@ -72,7 +71,7 @@ def find_default_group_id(reader: Reader) -> int | None:
         .limit(1)
         .with_for_update(read=True, key_share=True)
     )
-    return reader.execute(statement).scalar()
+    return session.execute(statement).scalar()
 
 
 def find_default_policy(session: Session) -> StoragePolicy | None:

@@ -25,9 +25,6 @@ from app.store.sqlite import SqliteFile
 
 POOL_TIMEOUT_SECONDS = 5
 
-# What can run a SELECT, in its caller's transaction or in none.
-Reader = Session
-
 # What the methods of Database raise while the database does not answer.
 DATABASE_ERRORS = (SQLAlchemyError, DatabaseUnavailable)
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import ColumnElement, case, func, literal, select
-from sqlalchemy.orm import InstrumentedAttribute
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from app.crypto.secret_box import VERSION, SecretBox, SecretUnreadable
-from app.store.database import Reader
 
 SEALED = f"{VERSION}:"
 
@@ -34,7 +33,7 @@ class KeyUse:
     def add_column(
         self,
         box: SecretBox,
-        reader: Reader,
+        session: Session,
         column: InstrumentedAttribute[Any],
         owner: InstrumentedAttribute[Any],
         row_of: Callable[[Any], str],
@@ -44,22 +43,22 @@ class KeyUse:
         `row_of` derives the name of a value's row from the column `owner`.
         """
         key_id = case(
-            (func.substr(column, 1, len(SEALED)) == SEALED, _first(column, reader, len(SEALED))),
+            (func.substr(column, 1, len(SEALED)) == SEALED, _first(column, session, len(SEALED))),
             else_="",
         )
         groups = select(func.count(), func.min(column)).where(column.is_not(None)).group_by(key_id)
-        for count, sample in reader.execute(groups).all():
-            found = reader.execute(select(owner).where(column == sample).limit(1)).first()
+        for count, sample in session.execute(groups).all():
+            found = session.execute(select(owner).where(column == sample).limit(1)).first()
             if found is not None:  # else it has just been deleted
                 self._add_secrets(box, sample, row_of(found[0]), count)
 
     def add_hashes(
-        self, box: SecretBox, reader: Reader, column: InstrumentedAttribute[str], *conditions: Any
+        self, box: SecretBox, session: Session, column: InstrumentedAttribute[str], *conditions: Any
     ) -> None:
         """Count the keyed hashes in a column."""
-        key_id = _first(column, reader)
+        key_id = _first(column, session)
         groups = select(key_id, func.count()).where(*conditions).group_by(key_id)
-        for name, count in reader.execute(groups).all():
+        for name, count in session.execute(groups).all():
             self.hashes[name] += count
             if not box.knows(name):
                 self.unusable_key_ids.add(name)
@@ -74,10 +73,10 @@ class KeyUse:
 
 
 def _first(
-    column: InstrumentedAttribute[Any], reader: Reader, after: int = 0
+    column: InstrumentedAttribute[Any], session: Session, after: int = 0
 ) -> ColumnElement[str]:
     """Return the part of a text up to its first colon, skipping the first `after` characters."""
-    bind = reader.get_bind()
+    bind = session.get_bind()
     rest = func.substr(column, after + 1)
     place = func.instr if bind.dialect.name == "sqlite" else func.strpos
     return func.substr(rest, 1, place(rest.op("||")(literal(":")), ":") - 1)

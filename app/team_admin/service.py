@@ -32,9 +32,9 @@ def account_id(rt: Runtime, user_id: int | None, identifier: str | None) -> int:
     """
     if user_id is not None:
         return user_id
-    with rt.reading() as reader:
+    with rt.reading() as session:
         name = identifiers.identifier(identifier or "")
-        account = users_queries.find_by_identifier(reader, name)
+        account = users_queries.find_by_identifier(session, name)
     if account is None:
         raise UserNotFound
     return account.id

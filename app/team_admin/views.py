@@ -8,9 +8,9 @@ from flask import Blueprint, Response
 from marshmallow import fields
 
 from app.audit.models import EntityType
-from app.audit.queries import Filter
+from app.audit.queries import EntryFilter
 from app.audit_log import service as audit_log
-from app.audit_log.export import Format
+from app.audit_log.export import ExportFormat
 from app.audit_log.schemas import TeamAuditExportQuery, TeamAuditItem, TeamAuditQuery
 from app.audit_log.views import EXPORTED, attachment
 from app.core.access import Operator
@@ -180,15 +180,15 @@ def list_entries(id: int, page: Wanted, **chosen: Any) -> Page:
 @admin_required(confirmation="if_set")
 @query_args(TeamAuditExportQuery)
 @answers(media_type=EXPORTED, errors=errors.EXPORT_TEAM_AUDIT_LOG, name="adminExportTeamAuditLog")
-def export(by: Operator, id: int, page: Wanted, kind: Format, **chosen: Any) -> Response:
+def export(by: Operator, id: int, page: Wanted, kind: ExportFormat, **chosen: Any) -> Response:
     """Return what was done to a team as a file, like the export of the whole audit log."""
     return attachment(by, page, _filter(id, chosen), kind)
 
 
-def _filter(id: int, chosen: dict[str, Any]) -> Filter:
+def _filter(id: int, chosen: dict[str, Any]) -> EntryFilter:
     with runtime().reading() as session:
         team = service.named(session, id)
-    return Filter(entity_type=EntityType.TEAM, entity_id=team.id, **chosen)
+    return EntryFilter(entity_type=EntityType.TEAM, entity_id=team.id, **chosen)
 
 
 def _shown(team: Team) -> ManagedTeam:

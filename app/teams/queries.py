@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.core.texts import folded, typed_id
 from app.store import bulk
-from app.store.database import Database, Reader
+from app.store.database import Database
 from app.store.paging import Page, Wanted, read_ids
 from app.store.search import has_part
 from app.teams.models import ManagedTeam, Membership, OwnTeam, Team, TeamMember, TeamRole
@@ -77,7 +77,7 @@ def list_teams(session: Session, *, archived: bool) -> Sequence[Team]:
 
 
 def list_own(
-    reader: Reader, user_id: int, *, archived: bool, keyword: str | None, limit: int, offset: int
+    session: Session, user_id: int, *, archived: bool, keyword: str | None, limit: int, offset: int
 ) -> list[OwnTeam]:
     """Return a part of the account's teams, by id: the archived ones, or the others.
 
@@ -101,7 +101,7 @@ def list_own(
     )
     return [
         OwnTeam(team, role, Account(*creator) if team.created_by is not None else None)
-        for team, role, *creator in reader.execute(statement)
+        for team, role, *creator in session.execute(statement)
     ]
 
 

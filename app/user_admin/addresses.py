@@ -2,7 +2,7 @@
 
 from app.audit.models import Action
 from app.contact_verification import tokens
-from app.contact_verification.models import Purpose
+from app.contact_verification.models import LinkPurpose
 from app.core.access import Operator
 from app.core.errors import RateLimited
 from app.core.runtime import Runtime
@@ -66,7 +66,7 @@ def send_reset_mail(rt: Runtime, by: Operator, who: str | int) -> Account:
     with locked(rt, who) as (session, account):
         if account.standing is not Standing.ACTIVE or not account.email_verified:
             raise MailUnwanted
-        reset = Purpose.PASSWORD_RESET, account.email
+        reset = LinkPurpose.PASSWORD_RESET, account.email
         if seconds := tokens.seconds_left(rt, session, account.id, *reset):
             raise RateLimited(retry_after=seconds)
         tokens.send(rt, session, account, *reset)

@@ -12,7 +12,7 @@ from app.core.runtime import Runtime
 from app.core.texts import format_size, pluralized
 from app.crypto.tokens import generated_password
 from app.own_data import export
-from app.own_data.models import Format
+from app.own_data.models import ArchiveFormat
 from app.user_admin import addresses, credentials, queries
 from app.user_admin import service as accounts
 from app.user_admin.schemas import CredentialsData
@@ -86,11 +86,11 @@ def list_users(
 ) -> Output:
     """List the accounts by id."""
     rt = runtime()
-    with rt.reading() as connection:
+    with rt.reading() as session:
         wanted = queries.AccountFilter(
             search, role, status, True if status is Standing.ACTIVE else None
         )
-        found = queries.list_accounts(connection, limit, wanted)
+        found = queries.list_accounts(session, limit, wanted)
     rows = [[a.id, a.username, a.email, a.role, a.standing] for a in found]
     text = table(["ID", "USERNAME", "E-MAIL", "ROLE", "STATUS"], rows)
     return Output(ManagedUser(many=True).dump(found), text)
@@ -100,8 +100,8 @@ def list_users(
 def show(user: str) -> Output:
     """Show one account, and what it has to sign in with."""
     rt = runtime()
-    with rt.reading() as connection:
-        account = users.named(connection, user)
+    with rt.reading() as session:
+        account = users.named(session, user)
     info = ManagedUser().dump(account)
     shown = {name: value for name, value in info.items() if name != "profile"}
     quota = format_size(account.storage_quota) if account.storage_quota else "no limit"
@@ -297,8 +297,8 @@ def revoke_sessions(user: str) -> Output:
 @click.option(
     "--format",
     "kind",
-    type=Word(Format),
-    default=Format.JSON,
+    type=Word(ArchiveFormat),
+    default=ArchiveFormat.JSON,
     show_default=True,
     help="One document, or an archive with the picture as well.",
 )
@@ -308,7 +308,7 @@ def revoke_sessions(user: str) -> Output:
     type=click.Path(dir_okay=False, path_type=Path),
     help="The new file; by default gatehouse-USERNAME-DATE in this folder.",
 )
-def export_data(user: str, kind: Format, output: Path | None) -> Output:
+def export_data(user: str, kind: ArchiveFormat, output: Path | None) -> Output:
     """Write all that is stored about USER and is not secret into a file."""
     rt = runtime()
     account, pieces = export.of_another(rt, COMMAND_LINE, user, kind)
@@ -322,8 +322,8 @@ def export_data(user: str, kind: Format, output: Path | None) -> Output:
 @yes_option
 def delete(user: str, is_sure: bool) -> Output:
     """Delete USER and everything it owns; administrators cannot be deleted."""
-    with runtime().reading() as connection:
-        found = users.named(connection, user)
+    with runtime().reading() as session:
+        found = users.named(session, user)
     named = f"{found.username} (id {found.id}, {found.email})"
     confirm(f"Delete {named} with everything the account owns?", is_sure=is_sure)
     return _account(accounts.delete(runtime(), COMMAND_LINE, user), "was deleted")

@@ -29,7 +29,7 @@ class BulkAction(StrEnum):
 
 
 @dataclass(frozen=True)
-class Refused:
+class AccountRefusal:
     """An account that was left as it is, and why."""
 
     id: int
@@ -37,11 +37,11 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BulkOutcome:
     """The accounts that are now as wanted, and those that were refused."""
 
     done: Sequence[int]
-    refused: Sequence[Refused]
+    refused: Sequence[AccountRefusal]
 
 
 def change(
@@ -51,7 +51,7 @@ def change(
     ids: Sequence[int],
     action: BulkAction,
     policy_group_id: int | None = None,
-) -> Outcome:
+) -> BulkOutcome:
     """Change accounts; one that is refused keeps none of the others back.
 
     `policy_group_id` is for ASSIGN_GROUP. Raises: GroupMisplaced, GroupNotFound, GroupUnusable.
@@ -67,10 +67,10 @@ def change(
         try:
             _change_one(rt, by, user_id, action, policy_group_id)
         except REFUSALS as error:
-            refused.append(Refused(user_id, error))
+            refused.append(AccountRefusal(user_id, error))
         else:
             done.append(user_id)
-    return Outcome(done, refused)
+    return BulkOutcome(done, refused)
 
 
 def _change_one(

@@ -107,8 +107,8 @@ def set_password(
 
     Links mailed earlier become invalid. Raises: UserNotFound, PasswordInvalid, OwnAccount.
     """
-    with rt.reading() as connection:
-        named = users.named(connection, who)
+    with rt.reading() as session:
+        named = users.named(session, who)
     users.require_acceptable(rt, password, named.username, named.email)
     details = {"must_change_password": must_change_password}
     columns = {"password_hash": rt.passwords.hash(password), **details}
@@ -144,8 +144,8 @@ def update(
     OwnAccount, LastAdministrator, PasswordAbsent.
     """
     if "role" in wanted:
-        with rt.reading() as reader:
-            is_new = users.named(reader, who).role != wanted["role"]
+        with rt.reading() as session:
+            is_new = users.named(session, who).role != wanted["role"]
         _limit_role_changes(rt, by, is_change=is_new)
     with locked(rt, who, locks.SETUP, locks.STORAGE_TOPOLOGY) as (session, account):
         if expected_updated_at not in (None, account.updated_at):

@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 
 from app.crypto.foreign_hashes import head_of
 from app.store import bulk
-from app.store.database import Database, Reader
+from app.store.database import Database
 from app.store.db import insert_into
 from app.store.search import folded_column
 from app.users.models import (
@@ -44,27 +44,27 @@ _IS_ACTIVE_ADMIN = (
 )
 
 
-def find_account(reader: Reader, user_id: int) -> Account | None:
+def find_account(session: Session, user_id: int) -> Account | None:
     """Return the account; None if there is none."""
-    row = reader.execute(_ACCOUNT.where(User.id == user_id)).one_or_none()
+    row = session.execute(_ACCOUNT.where(User.id == user_id)).one_or_none()
     return Account(*row) if row else None
 
 
-def find_by_identifier(reader: Reader, who: str) -> Account | None:
+def find_by_identifier(session: Session, who: str) -> Account | None:
     """Return the account with this username or address; None if there is none."""
-    row = reader.execute(_ACCOUNT.where(_column(who) == who)).one_or_none()
+    row = session.execute(_ACCOUNT.where(_column(who) == who)).one_or_none()
     return Account(*row) if row else None
 
 
-def list_matching(reader: Reader, most: int | None, *conditions: Any) -> list[Account]:
+def list_matching(session: Session, most: int | None, *conditions: Any) -> list[Account]:
     """Return the first `most` accounts that meet all conditions, by id; None means all of them."""
-    rows = reader.execute(_ACCOUNT.where(*conditions).order_by(User.id).limit(most))
+    rows = session.execute(_ACCOUNT.where(*conditions).order_by(User.id).limit(most))
     return [Account(*row) for row in rows]
 
 
-def list_named(reader: Reader, user_ids: Collection[int]) -> dict[int, Account]:
+def list_named(session: Session, user_ids: Collection[int]) -> dict[int, Account]:
     """Return the existing ones of these accounts, keyed by id."""
-    rows = reader.execute(_ACCOUNT.where(User.id.in_(user_ids)))
+    rows = session.execute(_ACCOUNT.where(User.id.in_(user_ids)))
     return {row[0]: Account(*row) for row in rows}
 
 
@@ -110,10 +110,10 @@ def is_username_taken(session: Session, username_key: str) -> bool:
     return _any(session, User.username_key == username_key)
 
 
-def is_email_taken(reader: Reader, address: str, *, except_for: int | None = None) -> bool:
+def is_email_taken(session: Session, address: str, *, except_for: int | None = None) -> bool:
     """Return whether an account other than `except_for` has or is changing to this address."""
     return _any(
-        reader,
+        session,
         or_(User.email == address, User.pending_email == address),
         *([User.id != except_for] if except_for is not None else []),
     )
@@ -129,7 +129,7 @@ def lock_unchanged(session: Session, account: Account) -> bool:
 
 
 def list_taken(
-    reader: Reader, name_keys: Collection[str], addresses: Collection[str]
+    session: Session, name_keys: Collection[str], addresses: Collection[str]
 ) -> Sequence[Row[str, str, str | None]]:
     """Return username key, address and pending address of the accounts that use any of these."""
     uses = or_(
@@ -138,7 +138,7 @@ def list_taken(
         User.pending_email.in_(addresses),
     )
     columns = select(User.username_key, User.email, User.pending_email)
-    return reader.execute(columns.where(uses)).all()
+    return session.execute(columns.where(uses)).all()
 
 
 def replace_hash(session: Session, user_id: int, old_hash: str, new_hash: str) -> None:
@@ -226,5 +226,5 @@ def _column(who: str) -> Any:
     return User.email if "@" in who else User.username_key
 
 
-def _any(reader: Reader, *conditions: Any) -> bool:
-    return bool(reader.execute(select(exists(select(User.id).where(*conditions)))).scalar())
+def _any(session: Session, *conditions: Any) -> bool:
+    return bool(session.execute(select(exists(select(User.id).where(*conditions)))).scalar())

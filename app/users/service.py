@@ -25,7 +25,6 @@ from app.crypto.passwords import is_acceptable, is_guessable, normalized
 from app.mail import notices
 from app.settings import keys
 from app.store import locks
-from app.store.database import Reader
 from app.store.db import after_commit
 from app.store.named import NameAmbiguous
 from app.store.redis import ACCOUNTS_CHANNEL
@@ -216,12 +215,12 @@ def reserve_address(session: Session, address: str, *, user_id: int | None = Non
     require_free_address(session, address, user_id=user_id)
 
 
-def require_free_address(reader: Reader, address: str, *, user_id: int | None = None) -> None:
+def require_free_address(session: Session, address: str, *, user_id: int | None = None) -> None:
     """Check that no other account currently has this address or is changing to it.
 
     Raises: EmailExists, unless the account is `user_id`.
     """
-    if queries.is_email_taken(reader, address, except_for=user_id):
+    if queries.is_email_taken(session, address, except_for=user_id):
         raise EmailExists
 
 
@@ -285,29 +284,29 @@ def require_activated(account: Account) -> None:
         raise PendingActivation
 
 
-def get(reader: Reader, user_id: int) -> Account:
+def get(session: Session, user_id: int) -> Account:
     """Return an account.
 
     Raises: UserNotFound.
     """
-    account = queries.find_account(reader, user_id)
+    account = queries.find_account(session, user_id)
     if account is None:
         raise UserNotFound
     return account
 
 
-def named(reader: Reader, typed: str | int) -> Account:
+def named(session: Session, typed: str | int) -> Account:
     """Return the account whose id, username or e-mail address an operator typed.
 
     Digits may be an id or a username, `id:` and `name:` before them say which; an `int` is only
     ever an id. Raises: UserNotFound; NameAmbiguous for the id of one account and name of another.
     """
     if isinstance(typed, int):
-        return get(reader, typed)
+        return get(session, typed)
     user_id, name = typed_reference(typed)
     found = [
-        None if user_id is None else queries.find_account(reader, user_id),
-        name and queries.find_by_identifier(reader, identifiers.identifier(name)),
+        None if user_id is None else queries.find_account(session, user_id),
+        name and queries.find_by_identifier(session, identifiers.identifier(name)),
     ]
     accounts = {account.id: account for account in found if account}
     if not accounts:

@@ -36,7 +36,7 @@ def real_renderer() -> Iterator[None]:
 
 @pytest.fixture
 def drawn(tmp_path: Path) -> Callable[..., Image.Image]:
-    """Render a file by the rule alone; return the picture. Raises: rendering.Refused."""
+    """Render a file by the rule alone; return the picture. Raises: rendering.PictureRefused."""
 
     def draw(content: bytes, size: int = 512) -> Image.Image:
         source, shown = tmp_path / "source", tmp_path / f"{size}.webp"

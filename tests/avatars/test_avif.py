@@ -192,7 +192,7 @@ def many_ways_to_code():
 )
 def test_what_is_promised_is_not_made_room_for(drawn, made):
     content = made()
-    with peak_memory_below(16 * MEBIBYTE), pytest.raises(rendering.Refused):
+    with peak_memory_below(16 * MEBIBYTE), pytest.raises(rendering.PictureRefused):
         drawn(content)
 
 

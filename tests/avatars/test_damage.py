@@ -26,6 +26,6 @@ def test_no_damage_makes_rendering_fail_otherwise_than_documented(kind, drawn):
             content[damage.randrange(reach)] = damage.randrange(256)
         try:
             assert drawn(content, 32).size == (32, 32)
-        except rendering.Refused as refusal:
+        except rendering.PictureRefused as refusal:
             told = refusal.args[0]
             assert told in REFUSALS.keys() - {"RenderFailed"}, (refusal, number)  # noqa: PT017

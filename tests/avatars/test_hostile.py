@@ -43,7 +43,7 @@ def refused(drawn):
     """Insist that a file is refused, for one of these reasons."""
 
     def refuse(content, *reasons):
-        with pytest.raises(rendering.Refused) as refusal:
+        with pytest.raises(rendering.PictureRefused) as refusal:
             drawn(content)
         assert refusal.value.args[0] in reasons
 

@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from app.contact_verification.models import ContactToken, Purpose
+from app.contact_verification.models import ContactToken, LinkPurpose
 from app.core.access import COMMAND_LINE
 from app.user_admin import service as accounts
 from app.users.models import Status
@@ -70,7 +70,7 @@ def changing(rt, user):
 
 @pytest.mark.both_databases
 def test_an_activation_opens_the_account(rt, api, waiting, clock):
-    token = issue_token(rt, waiting, Purpose.REGISTER_ACTIVATION)
+    token = issue_token(rt, waiting, LinkPurpose.REGISTER_ACTIVATION)
     api.login(waiting).fails(403, "auth.pending_activation")
     clock.advance(hours=1)
     assert location(follow(api, token)) == "/login?contact_verification=register-activated"
@@ -79,7 +79,7 @@ def test_an_activation_opens_the_account(rt, api, waiting, clock):
 
 
 def test_an_activation_is_audited(rt, api, waiting):
-    token = issue_token(rt, waiting, Purpose.REGISTER_ACTIVATION)
+    token = issue_token(rt, waiting, LinkPurpose.REGISTER_ACTIVATION)
     follow(api, token, headers={"User-Agent": "Firefox"})
     [entry] = audit_rows(rt, "user_confirm_registration")
     assert (entry.user_id, entry.entity_type, entry.entity_id) == (waiting.id, "user", waiting.id)
@@ -88,7 +88,7 @@ def test_an_activation_is_audited(rt, api, waiting):
 
 
 def test_what_was_activated_before_keeps_its_times(rt, api, waiting, clock):
-    token = issue_token(rt, waiting, Purpose.REGISTER_ACTIVATION)
+    token = issue_token(rt, waiting, LinkPurpose.REGISTER_ACTIVATION)
     clock.advance(hours=1)
     change_user(rt, waiting, activated_at=clock.now(), email_verified_at=clock.now())
     before = [column_of(rt, waiting, name) for name in OLD_MOMENT]
@@ -98,7 +98,7 @@ def test_what_was_activated_before_keeps_its_times(rt, api, waiting, clock):
 
 
 def test_an_activation_for_another_address_is_invalid(rt, api, waiting):
-    token = issue_token(rt, waiting, Purpose.REGISTER_ACTIVATION, "other@example.com")
+    token = issue_token(rt, waiting, LinkPurpose.REGISTER_ACTIVATION, "other@example.com")
     assert outcome(follow(api, token)) == "invalid"
     assert column_of(rt, waiting, "activated_at") is None
 
@@ -109,7 +109,7 @@ def test_an_activation_for_another_address_is_invalid(rt, api, waiting):
 @pytest.mark.both_databases
 def test_a_change_makes_the_new_address_the_accounts_own(rt, api, changing, mailbox, clock):
     change_user(rt, changing, email_verified_at=None)
-    token = issue_token(rt, changing, Purpose.CONTACT_CHANGE, NEW)
+    token = issue_token(rt, changing, LinkPurpose.CONTACT_CHANGE, NEW)
     expected = "/login?contact_verification=email-changed&email=new%2Bone%40example.com"
     assert location(follow(api, token)) == expected
     api.login(NEW, changing.password).ok()
@@ -120,7 +120,7 @@ def test_a_change_makes_the_new_address_the_accounts_own(rt, api, changing, mail
 
 
 def test_the_old_address_is_told(rt, api, changing, mailbox):
-    follow(api, issue_token(rt, changing, Purpose.CONTACT_CHANGE, NEW))
+    follow(api, issue_token(rt, changing, LinkPurpose.CONTACT_CHANGE, NEW))
     message = mailbox.only()
     assert addressee(message) == changing.email
     told = message.get_body(("plain",)).get_content()
@@ -129,7 +129,7 @@ def test_the_old_address_is_told(rt, api, changing, mailbox):
 
 
 def test_a_change_is_audited(rt, api, changing):
-    follow(api, issue_token(rt, changing, Purpose.CONTACT_CHANGE, NEW))
+    follow(api, issue_token(rt, changing, LinkPurpose.CONTACT_CHANGE, NEW))
     [entry] = audit_rows(rt, "user_confirm_email_change")
     assert (entry.user_id, entry.entity_id) == (changing.id, changing.id)
     assert entry.entity_name == changing.username
@@ -139,7 +139,7 @@ def test_a_change_is_audited(rt, api, changing):
 
 def test_sessions_go_on(rt, signed_in, changing):
     version = column_of(rt, changing, "session_version")
-    follow(signed_in.stranger(), issue_token(rt, changing, Purpose.CONTACT_CHANGE, NEW))
+    follow(signed_in.stranger(), issue_token(rt, changing, LinkPurpose.CONTACT_CHANGE, NEW))
     assert signed_in.me().ok()["email"] == NEW
     signed_in.refresh().ok()
     assert column_of(rt, changing, "session_version") == version
@@ -147,23 +147,23 @@ def test_sessions_go_on(rt, signed_in, changing):
 
 def test_every_other_link_of_the_account_is_void(rt, api, changing):
     others = [
-        issue_token(rt, changing, purpose) for purpose in Purpose if purpose != "contact_change"
+        issue_token(rt, changing, purpose) for purpose in LinkPurpose if purpose != "contact_change"
     ]
-    follow(api, issue_token(rt, changing, Purpose.CONTACT_CHANGE, NEW))
+    follow(api, issue_token(rt, changing, LinkPurpose.CONTACT_CHANGE, NEW))
     assert count(rt, ContactToken) == 0
     assert outcome(follow(api, others[0])) == "invalid"
 
 
 def test_links_of_other_accounts_are_not(rt, api, changing):
     other = make_user(rt)
-    token = issue_token(rt, other, Purpose.REGISTER_ACTIVATION)
-    follow(api, issue_token(rt, changing, Purpose.CONTACT_CHANGE, NEW))
+    token = issue_token(rt, other, LinkPurpose.REGISTER_ACTIVATION)
+    follow(api, issue_token(rt, changing, LinkPurpose.CONTACT_CHANGE, NEW))
     assert outcome(follow(api, token)) == "register-activated"
 
 
 @pytest.mark.parametrize("pending", [None, "third@example.com"])
 def test_a_change_to_what_is_not_pending_is_invalid(rt, api, changing, mailbox, pending):
-    token = issue_token(rt, changing, Purpose.CONTACT_CHANGE, NEW)
+    token = issue_token(rt, changing, LinkPurpose.CONTACT_CHANGE, NEW)
     change_user(rt, changing, pending_email=pending)
     assert outcome(follow(api, token)) == "invalid"
     assert column_of(rt, changing, "email") == changing.email
@@ -172,7 +172,7 @@ def test_a_change_to_what_is_not_pending_is_invalid(rt, api, changing, mailbox, 
 
 @pytest.mark.both_databases
 def test_an_address_taken_meanwhile_is_refused_and_the_token_kept(rt, api, changing, mailbox):
-    token = issue_token(rt, changing, Purpose.CONTACT_CHANGE, NEW)
+    token = issue_token(rt, changing, LinkPurpose.CONTACT_CHANGE, NEW)
     thief = make_user(rt, username="thief")
     change_user(rt, thief, email=NEW)  # behind the back of everything that prevents it
     follow(api, token).fails(400, "auth.email_exists")
@@ -188,7 +188,7 @@ def test_an_address_taken_meanwhile_is_refused_and_the_token_kept(rt, api, chang
 @pytest.mark.parametrize("purpose", ["register_activation", "contact_change"])
 def test_a_disabled_account_is_refused_and_the_token_kept(rt, api, changing, purpose):
     address = NEW if purpose == "contact_change" else changing.email
-    token = issue_token(rt, changing, Purpose(purpose), address)
+    token = issue_token(rt, changing, LinkPurpose(purpose), address)
     change_user(rt, changing, status="disabled")
     follow(api, token).fails(403, "auth.account_disabled")
     assert column_of(rt, changing, "email") == changing.email
@@ -219,27 +219,27 @@ def test_an_unknown_token_is_invalid(rt, api, monkeypatch):
 
 
 def test_a_token_works_once(rt, api, waiting):
-    token = issue_token(rt, waiting, Purpose.REGISTER_ACTIVATION)
+    token = issue_token(rt, waiting, LinkPurpose.REGISTER_ACTIVATION)
     assert outcome(follow(api, token)) == "register-activated"
     assert outcome(follow(api, token)) == "invalid"
 
 
 def test_the_token_is_trimmed(rt, api, waiting):
-    token = issue_token(rt, waiting, Purpose.REGISTER_ACTIVATION)
+    token = issue_token(rt, waiting, LinkPurpose.REGISTER_ACTIVATION)
     assert outcome(follow(api, f"%20{token}%20")) == "register-activated"
 
 
 def test_a_replaced_token_is_invalid(rt, api, waiting):
-    old = issue_token(rt, waiting, Purpose.REGISTER_ACTIVATION)
-    new = issue_token(rt, waiting, Purpose.REGISTER_ACTIVATION)
+    old = issue_token(rt, waiting, LinkPurpose.REGISTER_ACTIVATION)
+    new = issue_token(rt, waiting, LinkPurpose.REGISTER_ACTIVATION)
     assert outcome(follow(api, old)) == "invalid"
     assert outcome(follow(api, new)) == "register-activated"
 
 
 def test_a_token_expires_to_the_second(rt, api, waiting, clock):
-    token = issue_token(rt, waiting, Purpose.REGISTER_ACTIVATION, life=timedelta(seconds=300))
+    token = issue_token(rt, waiting, LinkPurpose.REGISTER_ACTIVATION, life=timedelta(seconds=300))
     other = make_user(rt, activated=False)
-    in_time = issue_token(rt, other, Purpose.REGISTER_ACTIVATION, life=timedelta(seconds=301))
+    in_time = issue_token(rt, other, LinkPurpose.REGISTER_ACTIVATION, life=timedelta(seconds=301))
     clock.advance(seconds=300)
     assert location(follow(api, token)) == "/login?contact_verification=expired"
     assert location(follow(api, token)) == "/login?contact_verification=expired"
@@ -248,20 +248,20 @@ def test_a_token_expires_to_the_second(rt, api, waiting, clock):
 
 
 def test_a_reset_token_is_invalid_here_and_not_used_up(rt, api, user):
-    issue_token(rt, user, Purpose.PASSWORD_RESET)
-    token = issue_token(rt, user, Purpose.PASSWORD_RESET)
+    issue_token(rt, user, LinkPurpose.PASSWORD_RESET)
+    token = issue_token(rt, user, LinkPurpose.PASSWORD_RESET)
     assert outcome(follow(api, token)) == "invalid"
     assert count(rt, ContactToken) == 1
 
 
 def test_the_token_of_a_deleted_account_is_invalid(rt, api, waiting):
-    token = issue_token(rt, waiting, Purpose.REGISTER_ACTIVATION)
+    token = issue_token(rt, waiting, LinkPurpose.REGISTER_ACTIVATION)
     delete_user(rt, waiting)
     assert outcome(follow(api, token)) == "invalid"
 
 
 def test_the_first_of_several_tokens_counts(rt, api, waiting):
-    token = issue_token(rt, waiting, Purpose.REGISTER_ACTIVATION)
+    token = issue_token(rt, waiting, LinkPurpose.REGISTER_ACTIVATION)
     assert outcome(follow(api, f"{token}&token=x")) == "register-activated"
 
 
@@ -275,7 +275,7 @@ def test_whoever_is_signed_in_goes_to_the_security_page(signed_in):
 
 
 def test_a_session_that_changes_its_address_goes_to_the_security_page(rt, signed_in, changing):
-    token = issue_token(rt, changing, Purpose.CONTACT_CHANGE, NEW)
+    token = issue_token(rt, changing, LinkPurpose.CONTACT_CHANGE, NEW)
     path, _, query = location(follow(signed_in, token)).partition("?")
     assert path == "/settings/security"
     assert query == "contact_verification=email-changed&email=new%2Bone%40example.com"
@@ -309,19 +309,19 @@ def test_the_sites_first_address_comes_before_the_path(rt, api):
 def test_no_source_is_asked_for(rt, api, waiting):
     """The link is followed from a mail program or a web mailer."""
     configure(rt, auth_strict_request_source=True)
-    token = issue_token(rt, waiting, Purpose.REGISTER_ACTIVATION)
+    token = issue_token(rt, waiting, LinkPurpose.REGISTER_ACTIVATION)
     headers = {"Sec-Fetch-Site": "cross-site", "Referer": "https://mail.example/inbox"}
     assert outcome(follow(api, token, headers=headers)) == "register-activated"
 
 
 def test_it_works_while_passwords_and_registration_are_off(rt, api, waiting):
     configure(rt, auth_password_login_enabled=False, auth_allow_user_registration=False)
-    token = issue_token(rt, waiting, Purpose.REGISTER_ACTIVATION)
+    token = issue_token(rt, waiting, LinkPurpose.REGISTER_ACTIVATION)
     assert outcome(follow(api, token)) == "register-activated"
 
 
 def test_a_look_by_head_uses_nothing_up_and_tells_nothing(rt, api, waiting):
-    token = issue_token(rt, waiting, Purpose.REGISTER_ACTIVATION)
+    token = issue_token(rt, waiting, LinkPurpose.REGISTER_ACTIVATION)
     for presented in (token, "nonsense", ""):
         answer = api.call("HEAD", f"{CONFIRM}?token={presented}")
         assert location(answer) == "/login"
@@ -347,7 +347,7 @@ def test_the_redirect_is_described(api):
 @pytest.mark.parametrize("purpose", ["register_activation", "contact_change"])
 def test_of_sixteen_clicks_at_once_one_succeeds(app, rt, changing, mailbox, purpose):
     address = NEW if purpose == "contact_change" else changing.email
-    token = issue_token(rt, changing, Purpose(purpose), address)
+    token = issue_token(rt, changing, LinkPurpose(purpose), address)
     answers = run_concurrently([partial(follow, ApiClient(app), token) for _ in range(16)])
     outcomes = sorted(outcome(answer).partition("&")[0] for answer in answers)
     success = "email-changed" if purpose == "contact_change" else "register-activated"
@@ -362,7 +362,7 @@ def test_a_click_and_the_accounts_end_do_not_break_each_other(app, rt):
     """Whatever is first, neither fails."""
     for _ in range(5):
         user = make_user(rt, activated=False)
-        token = issue_token(rt, user, Purpose.REGISTER_ACTIVATION)
+        token = issue_token(rt, user, LinkPurpose.REGISTER_ACTIVATION)
         answers = run_concurrently(
             [partial(follow, ApiClient(app), token) for _ in range(4)]
             + [partial(accounts.delete, rt, COMMAND_LINE, user.username)]
@@ -374,7 +374,7 @@ def test_a_click_and_the_accounts_end_do_not_break_each_other(app, rt):
 def test_a_click_and_a_disabling_at_once(app, rt):
     for _ in range(5):
         user = make_user(rt, activated=False)
-        token = issue_token(rt, user, Purpose.REGISTER_ACTIVATION)
+        token = issue_token(rt, user, LinkPurpose.REGISTER_ACTIVATION)
         [answer, _] = run_concurrently(
             [
                 partial(follow, ApiClient(app), token),

@@ -18,7 +18,13 @@ import pytest
 import requests
 
 from app.core import addresses
-from app.core.http_client import MAX_RESPONSE_BYTES, HttpClient, Limits, Refused, TookTooLong
+from app.core.http_client import (
+    MAX_RESPONSE_BYTES,
+    HttpClient,
+    RequestRefused,
+    ResponseLimits,
+    TookTooLong,
+)
 from tests.support.clock import FakeClock
 from tests.support.fake_provider import FakeProvider, Reply
 from tests.support.servers import ROOT
@@ -143,7 +149,7 @@ def local() -> HttpClient:
 
 @pytest.fixture
 def impatient() -> HttpClient:
-    return HttpClient(allow_loopback=True, limits=Limits(seconds=0.6))
+    return HttpClient(allow_loopback=True, limits=ResponseLimits(seconds=0.6))
 
 
 # --- addresses -----------------------------------------------------------------------------------
@@ -161,14 +167,14 @@ def test_public_addresses(text: str):
 
 @pytest.mark.parametrize("text", INTERNAL)
 def test_a_name_that_stands_for_an_internal_address_is_not_connected_to(connections, text: str):
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         HttpClient(resolve=at(text)).get("https://provider.example.com/")
     assert connections == []
 
 
 @pytest.mark.parametrize("text", PUBLIC)
 def test_the_address_that_was_looked_at_is_the_one_connected_to(connections, text: str):
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         HttpClient(resolve=at(text)).get("https://provider.example.com/")
     [(address, port, *_)] = connections
     assert (ip_address(address), port) == (ip_address(text), 443)
@@ -176,14 +182,14 @@ def test_the_address_that_was_looked_at_is_the_one_connected_to(connections, tex
 
 @pytest.mark.parametrize("text", ["10.0.0.1", "10.255.255.255", "fd12::1", "::ffff:10.0.0.1"])
 def test_an_operators_own_network_is_asked_where_it_is_named(connections, text):
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         HttpClient(resolve=at(text), internal=OWN).get("https://provider.example.com/")
     assert [address[:2] for address in connections] == [(text, 443)]
 
 
 @pytest.mark.parametrize("text", ["9.0.0.1", "11.0.0.1", "192.168.0.1", "fc00::1"])
 def test_that_opens_no_other_network(connections, text):
-    with suppress(Refused):
+    with suppress(RequestRefused):
         HttpClient(resolve=at(text), internal=OWN).get("https://provider.example.com/")
     assert bool(connections) is addresses.is_public(addresses.parse(text))
 
@@ -208,14 +214,14 @@ def test_that_opens_no_other_network(connections, text):
 )
 def test_this_machine_and_metadata_are_in_no_network_of_an_operator(connections, text):
     everything = ip_network("0.0.0.0/0"), ip_network("::/0")
-    with pytest.raises(Refused, match="internal"):
+    with pytest.raises(RequestRefused, match="internal"):
         HttpClient(resolve=at(text), internal=everything).get("https://provider.example.com/")
     assert connections == []
 
 
 @pytest.mark.parametrize("mixed", [("8.8.8.8", "10.0.0.1"), ("10.0.0.1", "8.8.8.8")])
 def test_a_name_with_one_internal_address_is_refused(connections, mixed):
-    with pytest.raises(Refused, match="internal"):
+    with pytest.raises(RequestRefused, match="internal"):
         HttpClient(resolve=at(*mixed)).get("https://provider.example.com/")
     assert connections == []
 
@@ -229,7 +235,7 @@ def test_a_name_whose_answer_changes_is_looked_up_once(connections):
         asked.append(host)
         return at(next(answers))(host, port)
 
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         HttpClient(resolve=resolve).get("https://rebind.example.com/")
     assert asked == ["rebind.example.com"]
     assert connections == [("8.8.8.8", 443)]
@@ -239,9 +245,9 @@ def test_every_request_is_looked_at_anew(connections):
     """Nothing is kept open or remembered from a request that was allowed."""
     answers = iter(("8.8.8.8", "127.0.0.1"))
     http_client = HttpClient(resolve=lambda host, port: at(next(answers))(host, port))
-    with pytest.raises(Refused, match="ConnectionRefused"):
+    with pytest.raises(RequestRefused, match="ConnectionRefused"):
         http_client.get("https://rebind.example.com/")
-    with pytest.raises(Refused, match="internal"):
+    with pytest.raises(RequestRefused, match="internal"):
         http_client.get("https://rebind.example.com/")
     assert connections == [("8.8.8.8", 443)]
 
@@ -255,7 +261,7 @@ def test_no_spelling_reaches_this_machine(connections, scheme: str, host: str):
 
 
 def test_the_next_address_is_tried(connections):
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         HttpClient(resolve=at("2606:4700::1111", "8.8.8.8")).get("https://provider.example.com/")
     assert [address[0] for address in connections] == ["2606:4700::1111", "8.8.8.8"]
 
@@ -293,14 +299,14 @@ def test_the_switch_opens_nothing_else(connections, local: HttpClient, host: str
 
 def test_under_the_switch_a_name_of_others_cannot_stand_for_this_machine(connections):
     http_client = HttpClient(allow_loopback=True, resolve=at("127.0.0.1"))
-    with pytest.raises(Refused, match="internal"):
+    with pytest.raises(RequestRefused, match="internal"):
         http_client.get("https://provider.example.com/")
     assert connections == []
 
 
 def test_under_the_switch_localhost_cannot_stand_for_others(connections):
     http_client = HttpClient(allow_loopback=True, resolve=at("8.8.8.8"))
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         http_client.get("http://localhost/")
     assert connections == []
 
@@ -351,12 +357,12 @@ def test_an_unknown_name():
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     told = r"\Aprovider\.example\.com: its name could not be found\Z"
-    with pytest.raises(Refused, match=told):
+    with pytest.raises(RequestRefused, match=told):
         HttpClient(resolve=resolve).get("https://provider.example.com/?secret")
 
 
 def test_a_name_without_addresses():
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         HttpClient(resolve=lambda _host, _port: []).get("https://provider.example.com/")
 
 
@@ -367,7 +373,7 @@ def test_a_name_without_addresses():
 def test_nobody_is_redirected(local: HttpClient, server: FakeProvider, status: int):
     for target in (f"{server.issuer}/jwks", "http://169.254.169.254/", "/jwks"):
         server.reply("/moved", b"", status=status, headers={"Location": target})
-        with pytest.raises(Refused, match="redirect"):
+        with pytest.raises(RequestRefused, match="redirect"):
             local.get(f"{server.issuer}/moved")
     assert server.seen("/jwks") == []
 
@@ -400,7 +406,7 @@ def test_a_session_cannot_do_without_the_guard(impatient: HttpClient, server: Fa
         server.reply("/slow", {}, pause=60)
         with pytest.raises(TookTooLong):
             session.get(f"{server.issuer}/slow", timeout=None, stream=True)
-        with pytest.raises(Refused):
+        with pytest.raises(RequestRefused):
             session.get("https://10.0.0.1/", verify=False, proxies={"https": server.issuer})
 
 
@@ -430,7 +436,7 @@ def test_certificates_that_prove_nothing(
         authority = Authority(tmp_path / "other")
     http_client = HttpClient(allow_loopback=True, tls=authority.client())
     with FakeProvider(clock, tls=shown) as server:
-        with pytest.raises(Refused, match="certificate is not valid"):
+        with pytest.raises(RequestRefused, match="certificate is not valid"):
             http_client.get(f"{server.issuer}/jwks")
         assert server.requests == []
 
@@ -449,7 +455,7 @@ def test_a_machine_without_authorities_uses_those_that_come_along(monkeypatch, t
 
 
 def test_plain_text_where_tls_was_expected(local: HttpClient, server: FakeProvider):
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         local.get(server.issuer.replace("http:", "https:"))
 
 
@@ -486,13 +492,13 @@ def endless() -> Reply:
 )
 def test_a_larger_answer_is_not_read(server: FakeProvider, reply: Reply):
     server.replies["/large"] = reply
-    with pytest.raises(Refused, match="too large"):
+    with pytest.raises(RequestRefused, match="too large"):
         HttpClient(allow_loopback=True).get(f"{server.issuer}/large")
 
 
 def test_an_endless_answer_is_not_read(server: FakeProvider):
     server.replies["/large"] = endless()
-    with pytest.raises(Refused, match="too large"):
+    with pytest.raises(RequestRefused, match="too large"):
         HttpClient(allow_loopback=True).get(f"{server.issuer}/large")
 
 
@@ -534,7 +540,7 @@ def test_an_address_that_does_not_answer_leaves_time_for_the_next(monkeypatch, c
     monkeypatch.setattr("app.core.http_client.CONNECT_SECONDS", 0.1)
     given: list[float | None] = []
     monkeypatch.setattr(socket.socket, "settimeout", lambda _socket, value: given.append(value))
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         HttpClient(resolve=at("8.8.8.8", "8.8.4.4")).get("https://provider.example.com/")
     assert len(given) == 2
     assert max(given) <= 0.1
@@ -547,7 +553,7 @@ IN_A_SERVING_PROCESS = """
     monkey.patch_all()
     import os, socket, sys, time
     import gevent
-    from app.core.http_client import HttpClient, Limits, Refused, TookTooLong
+    from app.core.http_client import HttpClient, ResponseLimits, RequestRefused, TookTooLong
 
     OK = b"HTTP/1.1 200 OK\\r\\n"
     ANSWERS = [
@@ -580,7 +586,7 @@ IN_A_SERVING_PROCESS = """
             http_client.get(url)
         except TookTooLong:
             return time.monotonic() - begin < 10
-        except Refused as refused:
+        except RequestRefused as refused:
             return str(refused)
 
     ticks = []
@@ -590,7 +596,7 @@ IN_A_SERVING_PROCESS = """
             gevent.sleep(0.01)
 
     gevent.spawn(tick)
-    limits = Limits(seconds=1.5)
+    limits = ResponseLimits(seconds=1.5)
 
     sleep = monkey.get_original("time", "sleep")
     def resolve_slowly(host, port):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.core.smtp_replies import Verdict, apart_from, judge
+from app.core.smtp_replies import ReplyVerdict, apart_from, judge
 
-WAITS, ALONE, ENDS = Verdict.WAITS, Verdict.ENDS_ALONE, Verdict.ENDS
+WAITS, ALONE, ENDS = ReplyVerdict.WAITS, ReplyVerdict.ENDS_ALONE, ReplyVerdict.ENDS
 ADA = "ada@example.com"
 
 

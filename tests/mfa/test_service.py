@@ -6,7 +6,7 @@ from passlib.context import CryptContext
 from app.crypto.secret_box import SecretBox
 from app.mfa import queries, service
 from app.mfa.errors import MfaCodeInvalid, MfaRecoveryCodeUsed
-from app.mfa.models import MfaMethod, Purpose
+from app.mfa.models import CodePurpose, MfaMethod
 from tests.support.factories import account_of, change_user, configure
 
 TOTP, RECOVERY_CODE, EMAIL_CODE = MfaMethod
@@ -16,7 +16,7 @@ def methods(rt, user):
     return service.methods(rt, account_of(rt, user))
 
 
-def check_totp(rt, user, code, purpose=Purpose.LOGIN):
+def check_totp(rt, user, code, purpose=CodePurpose.LOGIN):
     return service.check_totp(rt, service.find_totp(rt, user.id), code, purpose)
 
 
@@ -88,7 +88,7 @@ def test_beside_an_app_a_code_by_mail_is_a_fallback_to_be_allowed(rt, user, enab
 # --- codes of the app --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("purpose", list(Purpose))
+@pytest.mark.parametrize("purpose", list(CodePurpose))
 def test_a_step_is_good_once_for_each_purpose(rt, user, enabled, purpose):
     proof = check_totp(rt, user, enabled.app.code(), purpose)
     assert check_totp(rt, user, enabled.app.code(), purpose).step == proof.step
@@ -97,14 +97,14 @@ def test_a_step_is_good_once_for_each_purpose(rt, user, enabled, purpose):
     for steps in (-1, 0):
         with pytest.raises(MfaCodeInvalid):
             check_totp(rt, user, enabled.app.code(steps), purpose)
-    [other] = set(Purpose) - {purpose}
+    [other] = set(CodePurpose) - {purpose}
     assert claim(rt, user, check_totp(rt, user, enabled.app.code(), other))
     later = check_totp(rt, user, enabled.app.code(1), purpose)
     assert claim(rt, user, later)
     assert not claim(rt, user, proof)
 
 
-@pytest.mark.parametrize("purpose", list(Purpose))
+@pytest.mark.parametrize("purpose", list(CodePurpose))
 def test_a_code_stays_right_while_keys_rotate(rt, user, enabled, purpose):
     """The same secret is sealed anew between the look at the code and its use."""
     proof = check_totp(rt, user, enabled.app.code(), purpose)

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from app.passkeys import ceremony, relying_party
 from app.passkeys.errors import CredentialMalformed, PasskeyRefused
 from app.passkeys.models import Passkey
-from app.passkeys.relying_party import Purpose
+from app.passkeys.relying_party import CeremonyPurpose
 from app.sessions import service as sessions
 from tests.support.passkeys import RS256, Authenticator, b64, unb64
 from tests.support.strategies import CHARACTERS
@@ -179,7 +179,7 @@ def registrations() -> list[dict[str, Any]]:
 # --- through HTTP ------------------------------------------------------------------------------
 
 
-def opened(rt, purpose: Purpose, **data: Any) -> str:
+def opened(rt, purpose: CeremonyPurpose, **data: Any) -> str:
     """Open a flow with a challenge that is known beforehand, as its start would."""
     return relying_party.begin(rt, purpose, {"challenge": CHALLENGE, **data}, {}).flow_id
 
@@ -191,7 +191,10 @@ def test_broken_proofs_sign_nobody_in(rt, signed_in, device, passkey, number):
     recordings = [device.get(REQUEST), device.get(REQUEST, extensions={"uvm": [[2, 4, 2]]})]
     for _ in range(number):
         credential = mutator.changed(mutator._random.choice(recordings))
-        body = {"flow_id": opened(rt, Purpose.LOGIN, identifier=""), "credential": credential}
+        body = {
+            "flow_id": opened(rt, CeremonyPurpose.LOGIN, identifier=""),
+            "credential": credential,
+        }
         answer = stranger.post("/auth/passkeys/login/finish", body)
         seen[answer.status] += 1
         if answer.status == 200:
@@ -220,7 +223,10 @@ def test_broken_attestations_are_refused_or_harmless(rt, signed_in, number):
     recordings = registrations()
     for _ in range(number):
         credential = mutator.changed(mutator._random.choice(recordings))
-        body = {"flow_id": opened(rt, Purpose.REGISTRATION, **bound), "credential": credential}
+        body = {
+            "flow_id": opened(rt, CeremonyPurpose.REGISTRATION, **bound),
+            "credential": credential,
+        }
         answer = signed_in.post("/auth/passkeys/register/finish", body)
         seen[answer.status] += 1
     assert set(seen) == {200, 400, 401}, seen

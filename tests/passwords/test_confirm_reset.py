@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from app.contact_verification.models import ContactToken, Purpose
+from app.contact_verification.models import ContactToken, LinkPurpose
 from app.core.access import COMMAND_LINE, TokenInvalid
 from app.passwords import service
 from app.sessions import service as sessions
@@ -208,7 +208,7 @@ def test_a_reset_does_not_forgive_failed_logins(api, user, mailed, clock):
 @pytest.mark.both_databases
 def test_a_change_of_address_that_was_asked_for_is_dropped(rt, api, user, mailed):
     change_user(rt, user, pending_email="next@example.com")
-    other = issue_token(rt, user, Purpose.CONTACT_CHANGE, "next@example.com")
+    other = issue_token(rt, user, LinkPurpose.CONTACT_CHANGE, "next@example.com")
     confirm(api, mailed(user)).ok()
     assert column_of(rt, user, "pending_email") is None
     assert count(rt, ContactToken) == 0
@@ -236,7 +236,7 @@ def test_an_unknown_token_is_invalid(api, user, mailed):
 
 
 def test_a_token_for_something_else_is_invalid_and_stays(rt, api, user):
-    for purpose in (Purpose.REGISTER_ACTIVATION, Purpose.CONTACT_CHANGE):
+    for purpose in (LinkPurpose.REGISTER_ACTIVATION, LinkPurpose.CONTACT_CHANGE):
         confirm(api, issue_token(rt, user, purpose)).fails(*INVALID)
     assert count(rt, ContactToken) == 2
 
@@ -332,7 +332,7 @@ def test_a_newer_link_replaces_it(api, user, mailed, clock):
 def test_a_change_of_the_password_voids_it(rt, signed_in, user, mailed):
     token = mailed(user)
     change_user(rt, user, pending_email="next@example.com")
-    issue_token(rt, user, Purpose.CONTACT_CHANGE, "next@example.com")
+    issue_token(rt, user, LinkPurpose.CONTACT_CHANGE, "next@example.com")
     change(signed_in, user.password).ok()
     confirm(signed_in, token, "yet another password").fails(*INVALID)
     assert count(rt, ContactToken) == 0
@@ -364,7 +364,7 @@ def test_a_confirmed_change_of_address_voids_it(signed_in, user, mailed, mailbox
 
 def test_an_activation_by_an_operator_voids_the_activation_link(rt, line, api, user):
     change_user(rt, user, activated_at=None, email_verified_at=None)
-    token = issue_token(rt, user, Purpose.REGISTER_ACTIVATION)
+    token = issue_token(rt, user, LinkPurpose.REGISTER_ACTIVATION)
     assert line.json("users", "verify-email", user.username)["email_verified"] is True
     answer = api.get(f"/auth/contact-verification/confirm?token={token}")
     assert "contact_verification=invalid" in answer.headers["Location"]

@@ -8,7 +8,7 @@ from passlib.hash import argon2
 from app.core.config import Argon2Cost
 from app.crypto import passwords as hashing
 from app.crypto.foreign_hashes import sample_of
-from app.crypto.passwords import Cost, Passwords, SodiumArgon2, Verdict
+from app.crypto.passwords import Cost, Passwords, PasswordVerdict, SodiumArgon2
 
 PASSWORDS = ["correct horse", "äöü\u00a0\u1f600 " * 20, "with a \0 inside"]
 
@@ -86,7 +86,7 @@ def test_a_refusal_takes_as_long_whatever_computes(monkeypatch, kind):
 
     def refused(*_):
         advance(KINDS[kind][1])
-        return Verdict(matches=False)
+        return PasswordVerdict(matches=False)
 
     monkeypatch.setattr(Cost, "now", classmethod(lambda _: Cost(*clocks)))
     monkeypatch.setattr(passwords, "_check", refused)

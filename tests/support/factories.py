@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from flask import Flask
 
 from app.audit.models import AuditEntry
-from app.contact_verification.models import ContactToken, Purpose
+from app.contact_verification.models import ContactToken, LinkPurpose
 from app.contact_verification.tokens import PREFIX
 from app.core.access import COMMAND_LINE
 from app.core.client import Client
@@ -137,7 +137,7 @@ def column_of(rt: Runtime, user: KnownUser, name: str) -> Any:
 def issue_token(
     rt: Runtime,
     user: KnownUser,
-    purpose: Purpose,
+    purpose: LinkPurpose,
     address: str | None = None,
     life: timedelta = timedelta(days=1),
 ) -> str:

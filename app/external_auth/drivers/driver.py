@@ -25,7 +25,7 @@ from prometheus_client import Counter
 from requests.auth import HTTPBasicAuth
 from requests_oauthlib import OAuth2Session
 
-from app.core.http_client import Refused
+from app.core.http_client import RequestRefused
 from app.core.runtime import Runtime
 from app.core.texts import one_line
 from app.crypto import tokens
@@ -157,7 +157,7 @@ def bearer(access_token: str) -> dict[str, str]:
 
 def transport_reason(error: requests.RequestException) -> str:
     """Describe a transport error: by its text only if it is our own, which repeats no secret."""
-    return str(error) if isinstance(error, Refused) else type(error).__name__
+    return str(error) if isinstance(error, RequestRefused) else type(error).__name__
 
 
 def _refuse(name: str) -> NoReturn:

@@ -43,7 +43,6 @@ from app.login.completion import (
 from app.settings import keys
 from app.setup import service as setup
 from app.store import locks
-from app.store.database import Reader
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
@@ -152,9 +151,9 @@ def sign_in_linked(rt: Runtime, session: Session, arrival: Arrival) -> Account |
     return account
 
 
-def find_account_by_email(reader: Reader, address: str) -> Account | None:
+def find_account_by_email(session: Session, address: str) -> Account | None:
     """Return the account with this email address, without locking it."""
-    return users_queries.find_by_identifier(reader, address)
+    return users_queries.find_by_identifier(session, address)
 
 
 def lock_account_by_email(session: Session, address: str) -> Account | None:

@@ -140,7 +140,7 @@ def list_entries(id: int, page: Wanted) -> Page:
 @admin_required()
 @json_body(ChangeManySchema)
 @answers(ChangedManyData(), errors=errors.CHANGE_MANY, name="adminChangeUsers")
-def change_many(by: Operator, action: BulkAction, **which: Any) -> many_accounts.Outcome:
+def change_many(by: Operator, action: BulkAction, **which: Any) -> many_accounts.BulkOutcome:
     """Change up to 200 accounts; those that are refused keep none of the others back."""
     if action is BulkAction.DELETE:
         require_confirmation(by)

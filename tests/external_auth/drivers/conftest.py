@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from app.core.clock import Clock
-from app.core.http_client import HttpClient, Limits
+from app.core.http_client import HttpClient, ResponseLimits
 from app.core.runtime import Runtime
 from app.external_auth.drivers import DRIVERS
 from app.external_auth.drivers.driver import (
@@ -76,7 +76,7 @@ class Client:
 
 
 # For tests that wait until the time is over.
-IMPATIENT = Limits(seconds=0.6)
+IMPATIENT = ResponseLimits(seconds=0.6)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from app.core.http_client import Limits
+from app.core.http_client import ResponseLimits
 from app.external_auth.drivers.driver import ExternalProfile, parse_json
 from app.external_auth.errors import (
     DiscoveryFailed,
@@ -524,7 +524,7 @@ def test_who_waits_for_anothers_discovery_does_so_in_the_time_of_its_own_sign_in
     first = threading.Thread(target=oidc.authorize)
     first.start()
     assert asked.wait(10)
-    oidc.rt.http_client.limits = Limits(total_seconds=0.2)
+    oidc.rt.http_client.limits = ResponseLimits(total_seconds=0.2)
     with pytest.raises(DiscoveryFailed) as failed:
         oidc.authorize()
     assert "waiting for another request" in failed.value.reason
