@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar, cast
 from urllib.parse import quote
 
 from app.core import base64url
-from app.core.texts import one_line, sqlite_url, switch
+from app.core.texts import MAX_SOCKET_PATH_BYTES, one_line, sqlite_url, switch
 
 T = TypeVar("T")
 Word = TypeVar("Word", bound=str)
@@ -140,8 +140,6 @@ def integer(least: int, most: int) -> Callable[[str], int]:
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# sun_path holds 107 bytes; Valkey appends nothing to it, but leave room in case it ever does.
-MAX_SOCKET_PATH_BYTES = 100
 MIN_SECRET_LENGTH = 32
 
 # Not configurable: they belong to this version of the code.

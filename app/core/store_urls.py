@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from app.core.texts import sqlite_url
+from app.core.texts import MAX_SOCKET_PATH_BYTES, sqlite_url
 
 # SQLAlchemy's names of its drivers for PostgreSQL are understood, too; psycopg2 is used.
 _POSTGRESQL = re.compile(r"postgres(ql)?(\+\w+)?://")
@@ -42,7 +42,6 @@ _TLS_OPTIONS = {
     "ssl_keyfile",
     "ssl_password",
 }
-MAX_SOCKET_PATH_BYTES = 107  # of sun_path, less the final zero
 
 
 def database_url(raw: str) -> str:

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 # The list behind `zoneinfo.available_timezones`, without the zones that the system adds.
 _ZONES = frozenset(resources.files("tzdata").joinpath("zones").read_text("ascii").split())
 _MAX_SUGGESTED, _MIN_TYPED_LENGTH = 3, 3
+MAX_SOCKET_PATH_BYTES = 107  # of sun_path, less the final zero
 _MAX_SHORTENED_LENGTH = 80
 
 

@@ -20,19 +20,20 @@ from app.users import queries as users_queries
 from app.users import service as users
 
 
-def revoke_others(rt: Runtime, user_id: int, presented: str, client: Client) -> int:
+def revoke_others(rt: Runtime, principal: Principal, presented: str, client: Client) -> int:
     """End every session but the one whose live refresh token is presented; return how many ended.
 
-    Raises: TokenInvalid, SessionUserMismatch.
+    Of two sessions that end each other at once, one is refused: somebody stays signed in.
+    Raises: TokenInvalid, AccountDisabled, SessionUserMismatch.
     """
-    now = rt.clock.now()
+    now, user_id = rt.clock.now(), principal.user_id
     current = _find_open(rt, presented, now)
     if current is None:
         raise TokenInvalid
     if current.user_id != user_id:
         raise SessionUserMismatch
     with rt.transaction() as session:
-        _lock_and_require_live(session, user_id, current.id, now)
+        service.lock_account(rt, session, principal, current.id)
         users_queries.drop_pending_email(session, user_id)
         removed = queries.revoke_others(session, user_id, current.id, now)
         details = {"removed": removed}
@@ -61,7 +62,7 @@ def revoke(
         if is_current:
             users_queries.lock(session, user_id, key_share=True)
         else:
-            _lock_and_require_live(session, user_id, principal.session_id, now)
+            service.lock_account(rt, session, principal)
         if queries.revoke(session, session_id, now):
             if not is_current:
                 users_queries.drop_pending_email(session, user_id)
@@ -156,17 +157,6 @@ def _session_to_end(
         return access_token.read(rt.keyring, token or "", now, ignore_expiry=True)[0]
     except TokenInvalid:
         return None
-
-
-def _lock_and_require_live(session: Session, user_id: int, session_id: str, now: datetime) -> None:
-    """Lock the account; refuse a caller whose own session has just been ended by another one.
-
-    Otherwise two sessions that end each other would leave nobody signed in.
-    Raises: TokenInvalid.
-    """
-    users_queries.lock(session, user_id, key_share=True)
-    if not queries.is_live(session, session_id, now):
-        raise TokenInvalid
 
 
 def _find_open(rt: Runtime, presented: str | None, now: datetime) -> LoginSession | None:

@@ -90,15 +90,18 @@ def list_sessions(rt: Runtime, user_id: int, presented: str | None) -> list[RowM
     return queries.list_live(rt.database, user_id, rt.clock.now(), current)
 
 
-def lock_account(rt: Runtime, session: Session, principal: Principal) -> Account:
+def lock_account(
+    rt: Runtime, session: Session, principal: Principal, session_id: str | None = None
+) -> Account:
     """Lock the caller's account until the commit and return it as it is now.
 
+    `session_id` is another session than the principal's that must still be live.
     Raises: AccountDisabled, TokenInvalid, if either has become true since the access check.
     """
     account = users_queries.lock_and_find(session, principal.user_id)
     if account is not None and account.status != Status.ACTIVE:
         raise AccountDisabled
-    if account is None or not is_live(rt, session, principal.session_id):
+    if account is None or not is_live(rt, session, session_id or principal.session_id):
         raise TokenInvalid
     return account
 

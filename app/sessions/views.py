@@ -74,7 +74,7 @@ def revoke_others(principal: Principal) -> dict[str, int]:
     token = cookies.refresh_cookie()
     if token is None:
         raise TokenMissing
-    return {"removed": revocation.revoke_others(runtime(), principal.user_id, token, client())}
+    return {"removed": revocation.revoke_others(runtime(), principal, token, client())}
 
 
 @bp.delete("/sessions/<session_id>")
