@@ -15,7 +15,7 @@ from app.core.access import COMMAND_LINE
 from app.core.texts import pluralized
 from app.events.cli import group as events
 from app.external_auth.providers.cli import group as external_auth
-from app.installation import service
+from app.installation import cleanup as service
 from app.installation.doctor import examine
 from app.installation.machine_checks import Level
 from app.installation.overview import overview as make_overview

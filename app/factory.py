@@ -26,7 +26,7 @@ from app.external_auth import links as external_links
 from app.external_auth import queries as external_queries
 from app.external_auth.providers.views import bp as admin_external_auth
 from app.external_auth.views import bp as external_auth
-from app.installation import service as administration_service
+from app.installation import cleanup as administration_service
 from app.installation.views import bp as admin_system
 from app.invitations import views as invitations
 from app.login import sign_in_methods

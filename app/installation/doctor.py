@@ -9,8 +9,8 @@ from app.core.config import ConfigError
 from app.core.runtime import Runtime
 from app.core.texts import pluralized
 from app.external_auth.providers import service as external_auth
+from app.installation import cleanup as service
 from app.installation import machine_checks as machine
-from app.installation import service
 from app.installation.machine_checks import Finding, Level, fail, ok, warn
 from app.mail import operators as mails
 from app.mail.errors import MailDeliveryFailed

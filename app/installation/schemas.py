@@ -5,7 +5,8 @@ from typing import Any
 from marshmallow import Schema, fields, validate
 
 from app.audit_log.schemas import AuditItem
-from app.installation import health, service
+from app.installation import cleanup as service
+from app.installation import health
 from app.installation.machine_checks import Level
 from app.setup.queries import SetupState
 from app.web.paging import Clamped

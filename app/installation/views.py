@@ -9,8 +9,9 @@ from flask import Blueprint
 
 import app
 from app.core.access import Operator
+from app.installation import cleanup as service
 from app.installation import doctor as doctors
-from app.installation import errors, schemas, service
+from app.installation import errors, schemas
 from app.installation.machine_checks import Level
 from app.installation.overview import overview as make_overview
 from app.setup.queries import SetupState

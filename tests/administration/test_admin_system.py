@@ -11,7 +11,8 @@ from app.audit import hourly
 from app.audit import service as audit
 from app.audit.models import Action, AuditEntry, AuditHour, EntityType, Event
 from app.crypto.keyring import Keyring
-from app.installation import health, service
+from app.installation import cleanup as service
+from app.installation import health
 from app.store import locks
 from app.users.models import User
 from tests.support import outbox

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.commands import run
-from app.installation import service
+from app.installation import cleanup as service
 from app.storage_policies.models import StoragePolicy
 from tests.support.factories import at_revision, count
 

@@ -13,7 +13,7 @@ from app.audit.models import AuditEntry
 from app.core.access import COMMAND_LINE
 from app.core.errors import DatabaseUnavailable
 from app.crypto.keyring import Keyring
-from app.installation import service
+from app.installation import cleanup as service
 from app.sessions.models import LoginSession
 from app.settings import keys
 from app.settings import service as settings

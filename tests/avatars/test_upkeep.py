@@ -8,7 +8,7 @@ import pytest
 
 from app.avatars import files, upkeep
 from app.core.access import COMMAND_LINE
-from app.installation import service
+from app.installation import cleanup as service
 from app.installation.doctor import examine
 from app.installation.machine_checks import Level
 from app.team_admin import service as teams

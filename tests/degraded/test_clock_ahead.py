@@ -17,7 +17,7 @@ from app.core.clock import SKEW
 from app.events.streams import Permits
 from app.external_auth.drivers import id_token
 from app.external_auth.errors import ProviderRejected
-from app.installation import service as administration
+from app.installation import cleanup as administration
 from app.mfa import totp
 from app.own_data import erasure
 from app.sessions import access_token
