@@ -26,7 +26,7 @@ from app.external_auth import links as external_links
 from app.external_auth import queries as external_queries
 from app.external_auth.providers.views import bp as admin_external_auth
 from app.external_auth.views import bp as external_auth
-from app.installation import cleanup as administration_service
+from app.installation import cleanup
 from app.installation.views import bp as admin_system
 from app.invitations import views as invitations
 from app.login import sign_in_methods
@@ -194,7 +194,7 @@ def _fill_hooks(rt: Runtime, hub: Hub) -> None:
     hooks.on_start.extend(
         [
             lambda: settings.listen(rt),
-            lambda: administration_service.start_cleanup(rt),
+            lambda: cleanup.start_cleanup(rt),
             lambda: dispatcher.start(rt),
             hub.start,
         ]

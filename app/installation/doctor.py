@@ -9,8 +9,8 @@ from app.core.config import ConfigError
 from app.core.runtime import Runtime
 from app.core.texts import pluralized
 from app.external_auth.providers import service as external_auth
-from app.installation import cleanup as service
 from app.installation import machine_checks as machine
+from app.installation import preparation, secret_keys
 from app.installation.machine_checks import Finding, Level, fail, ok, warn
 from app.mail import operators as mails
 from app.mail.errors import MailDeliveryFailed
@@ -47,7 +47,7 @@ def values(rt: Runtime) -> Finding:
 
 def stored_secrets(rt: Runtime) -> Finding:
     """Check that every key the stored secrets need is here, by decrypting a sample of each."""
-    use = service.key_use(rt)
+    use = secret_keys.key_use(rt)
     place = rt.keyring.path if rt.keyring.is_file else "GATEHOUSE_SECRET_KEYS"
     lost = sorted(use.unusable_key_ids)
     if not lost:
@@ -179,7 +179,7 @@ def external_sign_in(rt: Runtime) -> Finding:
 
 def storage_route(rt: Runtime) -> Finding:
     """Check that the installation is ready for ordinary accounts."""
-    state = service.setup_state(rt)
+    state = preparation.setup_state(rt)
     if state is SetupState.NEEDS_ADMIN:
         return warn(
             "needs_admin: create the first administrator in the browser.",

@@ -5,8 +5,7 @@ from typing import Any
 from marshmallow import Schema, fields, validate
 
 from app.audit_log.schemas import AuditItem
-from app.installation import cleanup as service
-from app.installation import health
+from app.installation import cleanup, health
 from app.installation.machine_checks import Level
 from app.setup.queries import SetupState
 from app.web.paging import Clamped
@@ -129,7 +128,7 @@ class DoctorData(Schema):
 
 
 CleanupData = Schema.from_dict(
-    {name: fields.Integer(required=True) for name in service.CLEANUPS}, name="CleanupData"
+    {name: fields.Integer(required=True) for name in cleanup.CLEANUPS}, name="CleanupData"
 )
 
 

@@ -9,9 +9,8 @@ from flask import Blueprint
 
 import app
 from app.core.access import Operator
-from app.installation import cleanup as service
+from app.installation import cleanup, errors, preparation, schemas, secret_keys
 from app.installation import doctor as doctors
-from app.installation import errors, schemas
 from app.installation.machine_checks import Level
 from app.installation.overview import overview as make_overview
 from app.setup.queries import SetupState
@@ -71,7 +70,7 @@ def doctor() -> dict[str, Any]:
 @answers(schemas.CleanupData(), name="adminCleanUp")
 def clean_up(by: Operator) -> dict[str, int]:
     """Delete what has expired, now; the service does so by itself as well."""
-    return service.clean_up_now(runtime(), by)
+    return cleanup.clean_up_now(runtime(), by)
 
 
 @bp.post("/storage/bootstrap")
@@ -82,7 +81,7 @@ def bootstrap(by: Operator) -> dict[str, Any]:
 
     This finishes the set-up; doing it again changes nothing.
     """
-    return service.bootstrap_storage(runtime(), by)
+    return preparation.bootstrap_storage(runtime(), by)
 
 
 @bp.get("/keys")
@@ -91,11 +90,11 @@ def bootstrap(by: Operator) -> dict[str, Any]:
 def list_keys() -> dict[str, Any]:
     """List the secret keys, the one that signs first; their values are never shown."""
     rt = runtime()
-    use = service.key_use(rt)
+    use = secret_keys.key_use(rt)
     return {
         "source": "file" if rt.keyring.is_file else "environment",
         "unreadable_secrets": sum(use.secrets[key_id] for key_id in use.unusable_key_ids),
-        "keys": service.list_keys(rt),
+        "keys": secret_keys.list_keys(rt),
     }
 
 
@@ -111,10 +110,10 @@ def rotate_keys(by: Operator) -> dict[str, Any]:
 
     It takes seconds, and waits for another rotation.
     """
-    return service.rotate_keys(runtime(), by)
+    return secret_keys.rotate_keys(runtime(), by)
 
 
 def _setup_state() -> SetupState | None:
     with suppress(*FAILURES):
-        return service.setup_state(runtime())
+        return preparation.setup_state(runtime())
     return None

@@ -11,8 +11,7 @@ from app.audit import hourly
 from app.audit import service as audit
 from app.audit.models import Action, AuditEntry, AuditHour, EntityType, Event
 from app.crypto.keyring import Keyring
-from app.installation import cleanup as service
-from app.installation import health
+from app.installation import cleanup, health
 from app.store import locks
 from app.users.models import User
 from tests.support import outbox
@@ -110,7 +109,7 @@ def test_a_sign_in_counts_once_it_is_complete(boss, rt, clock):
     }
     assert today() == expected
     clock.advance(hours=2)
-    service.cleanup(rt)
+    cleanup.cleanup(rt)
     forget_entries(rt)
     assert today() == expected
 
@@ -130,7 +129,7 @@ def test_days_begin_at_midnight_of_the_zone(boss, rt, clock):
         assert sign_ins("Europe/Berlin") == [("02", 2), ("01", 0), ("28", 0)]
         assert sign_ins("Pacific/Kiritimati") == [("02", 2), ("01", 0), ("28", 0)]
         assert sign_ins("America/Los_Angeles") == [("02", 1), ("01", 1), ("28", 0)]
-        service.cleanup(rt)
+        cleanup.cleanup(rt)
 
 
 @pytest.mark.both_databases
@@ -234,7 +233,7 @@ def test_the_doctor_is_not_asked_all_the_time(boss):
 @pytest.mark.both_databases
 def test_cleaning_up_is_done_and_recorded(boss, rt, admin, clock):
     answer = boss.post("/admin/maintenance/cleanup").ok()
-    assert set(answer) == set(service.CLEANUPS)
+    assert set(answer) == set(cleanup.CLEANUPS)
     boss.post("/admin/maintenance/cleanup").ok()
     entry = audit_rows(rt, "config_action_execute")[0]
     assert (entry.user_id, entry.entity_name) == (admin.id, "maintenance")

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.commands import run
-from app.installation import cleanup as service
+from app.installation import preparation
 from app.storage_policies.models import StoragePolicy
 from tests.support.factories import at_revision, count
 
@@ -46,7 +46,7 @@ def test_a_bug_in_a_migration_is_told_with_its_traceback(app, monkeypatch, caplo
     def fail(_rt):
         raise error
 
-    monkeypatch.setattr(service, "migrate", fail)
+    monkeypatch.setattr(preparation, "migrate", fail)
     caplog.set_level(logging.ERROR)
     assert run(app, "prepare") == 1
     assert "in fail" in caplog.text
@@ -57,7 +57,7 @@ def test_a_bug_in_a_migration_is_told_with_its_traceback(app, monkeypatch, caplo
     ("code", "exit_code", "told"), [("why", 1, "why\n"), (3, 3, ""), (None, 0, "")]
 )
 def test_a_migration_may_end_the_process(app, monkeypatch, capsys, code, exit_code, told):
-    monkeypatch.setattr(service, "migrate", lambda _rt: sys.exit(code))
+    monkeypatch.setattr(preparation, "migrate", lambda _rt: sys.exit(code))
     assert run(app, "prepare") == exit_code
     assert capsys.readouterr().err == told
 

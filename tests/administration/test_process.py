@@ -49,7 +49,7 @@ def test_a_database_of_a_newer_version_keeps_nothing_from_starting(flask, instan
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
         connection.commit()
     assert flask("prepare", GATEHOUSE_LOG_LEVEL="WARNING").text == ""
-    [told] = lines_of(capfd, "app.commands")
+    [told] = lines_of(capfd, "app.installation.cli")
     assert "newer version" in told
     assert flask("users", "list").exit_code == 0
 

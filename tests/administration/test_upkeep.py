@@ -13,7 +13,7 @@ from app.audit.models import AuditEntry
 from app.core.access import COMMAND_LINE
 from app.core.errors import DatabaseUnavailable
 from app.crypto.keyring import Keyring
-from app.installation import cleanup as service
+from app.installation import cleanup, secret_keys
 from app.sessions.models import LoginSession
 from app.settings import keys
 from app.settings import service as settings
@@ -106,7 +106,7 @@ def test_rotation_tells_of_keys_that_have_the_right_names_alone(make_app, rt):
 
 def test_rotations_in_two_processes_keep_each_others_keys(rt, make_app, clock):
     other = make_app(secret_keys=()).extensions["gatehouse"]
-    one, two = (service.rotate_keys(each, COMMAND_LINE)["key"] for each in (rt, other))
+    one, two = (secret_keys.rotate_keys(each, COMMAND_LINE)["key"] for each in (rt, other))
     known = {key.key_id for key in Keyring(rt.config, clock).keys}
     assert {one["id"], two["id"]} < known
     assert len(known) == 3
@@ -200,7 +200,7 @@ def test_cleanup_works_in_batches(rt, api, user, clock, monkeypatch):
     for _ in range(5):
         api.login(user).ok()
     clock.advance(days=91)
-    cleaned = service.cleanup(rt)
+    cleaned = cleanup.cleanup(rt)
     assert (cleaned["sessions"], cleaned["audit_entries"]) == (5, 5)
     assert count(rt, LoginSession) == count(rt, AuditEntry) == 0
 
@@ -225,12 +225,12 @@ def test_audit_log_is_kept_for_ever(line, rt, clock, days):
 
 def test_one_process_takes_the_turn_per_interval(rt, make_app):
     other = make_app().extensions["gatehouse"]
-    assert service.clean_up_if_due(rt)
-    assert not service.clean_up_if_due(other)
-    remaining = rt.redis.client.pttl(service.CLEANUP_LOCK_KEY)
+    assert cleanup.clean_up_if_due(rt)
+    assert not cleanup.clean_up_if_due(other)
+    remaining = rt.redis.client.pttl(cleanup.CLEANUP_LOCK_KEY)
     assert 3_500_000 < remaining <= 3_600_000
-    rt.redis.client.delete(service.CLEANUP_LOCK_KEY)
-    assert service.clean_up_if_due(other)
+    rt.redis.client.delete(cleanup.CLEANUP_LOCK_KEY)
+    assert cleanup.clean_up_if_due(other)
 
 
 @pytest.mark.parametrize(
@@ -239,22 +239,22 @@ def test_one_process_takes_the_turn_per_interval(rt, make_app):
 )
 def test_a_turn_that_fails_comes_again_soon(rt, monkeypatch, failure, outcome):
     with monkeypatch.context() as failing, outcome:
-        failing.setattr(service, "cleanup", Mock(side_effect=failure))
-        assert not service.clean_up_if_due(rt)
-    assert 0 < rt.redis.client.pttl(service.CLEANUP_LOCK_KEY) <= 120_000
-    rt.redis.client.delete(service.CLEANUP_LOCK_KEY)
-    assert service.clean_up_if_due(rt)
+        failing.setattr(cleanup, "cleanup", Mock(side_effect=failure))
+        assert not cleanup.clean_up_if_due(rt)
+    assert 0 < rt.redis.client.pttl(cleanup.CLEANUP_LOCK_KEY) <= 120_000
+    rt.redis.client.delete(cleanup.CLEANUP_LOCK_KEY)
+    assert cleanup.clean_up_if_due(rt)
 
 
 def test_nobody_takes_the_turn_without_redis(make_app):
     app = make_app(redis=Redis.from_url("unix:///nowhere.sock"))
-    assert not service.clean_up_if_due(app.extensions["gatehouse"])
+    assert not cleanup.clean_up_if_due(app.extensions["gatehouse"])
 
 
 def test_the_round_runs_in_the_background_until_it_is_stopped(rt, monkeypatch, wait_for):
-    monkeypatch.setattr(service, "POLL_SECONDS", 0.01)
-    stop = service.start_cleanup(rt)
-    wait_for(lambda: rt.redis.client.exists(service.CLEANUP_LOCK_KEY))
+    monkeypatch.setattr(cleanup, "POLL_SECONDS", 0.01)
+    stop = cleanup.start_cleanup(rt)
+    wait_for(lambda: rt.redis.client.exists(cleanup.CLEANUP_LOCK_KEY))
     stop()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from app.avatars import files, upkeep
 from app.core.access import COMMAND_LINE
-from app.installation import cleanup as service
+from app.installation import cleanup
 from app.installation.doctor import examine
 from app.installation.machine_checks import Level
 from app.team_admin import service as teams
@@ -82,11 +82,11 @@ def test_cleanup_removes_what_no_row_names(rt, signed_in, user, admin, folder, p
     orphan(folder, 999_999)
     killed_upload(rt, admin.id)
     # The killed upload counts as one, whatever it left with the account.
-    assert service.cleanup(rt)["avatar_leftovers"] == 4
+    assert cleanup.cleanup(rt)["avatar_leftovers"] == 4
     assert published() == [f"{user.id}/v1/1024.webp", f"{user.id}/v1/512.webp"]
     assert sorted(path.name for path in (folder / "user").iterdir()) == [str(user.id)]
     assert shown(signed_in).getpixel((256, 256)) == BLUE
-    assert service.cleanup(rt)["avatar_leftovers"] == 0
+    assert cleanup.cleanup(rt)["avatar_leftovers"] == 0
 
 
 def test_what_else_lies_beside_the_avatars_keeps_no_cleanup_from_its_work(
@@ -102,8 +102,8 @@ def test_what_else_lies_beside_the_avatars_keeps_no_cleanup_from_its_work(
     (folder / "user" / str(user.id) / "link").symlink_to(folder)
     (folder / "user" / str(admin.id)).write_text("a file where a folder should be")
     orphan(folder, 999_999)
-    assert service.cleanup(rt)["avatar_leftovers"] == 3
-    assert service.cleanup(rt)["avatar_leftovers"] == 0
+    assert cleanup.cleanup(rt)["avatar_leftovers"] == 3
+    assert cleanup.cleanup(rt)["avatar_leftovers"] == 0
     assert published() == [f"{user.id}/v1/1024.webp", f"{user.id}/v1/512.webp"]
     assert len(list((folder / "user" / str(user.id)).iterdir())) == 1
 
@@ -121,21 +121,21 @@ def test_an_account_whose_folder_cannot_be_cleared_keeps_cleanup_from_no_other(
 
     with monkeypatch.context() as patched:
         patched.setattr(files.shutil, "rmtree", refuse)
-        assert service.cleanup(rt)["avatar_leftovers"] == 1
+        assert cleanup.cleanup(rt)["avatar_leftovers"] == 1
     assert stubborn.exists()
     assert not other.exists()
-    assert service.cleanup(rt)["avatar_leftovers"] == 1
+    assert cleanup.cleanup(rt)["avatar_leftovers"] == 1
 
 
 def test_cleanup_keeps_the_files_of_an_avatar_that_is_switched_off(rt, signed_in, published):
     upload(signed_in, plain()).ok()
     signed_in.put("/auth/profile/avatar/source", {"source": "none"}).ok()
-    assert service.cleanup(rt)["avatar_leftovers"] == 0
+    assert cleanup.cleanup(rt)["avatar_leftovers"] == 0
     assert len(published()) == 2
 
 
 def test_cleanup_of_an_installation_without_avatars_does_nothing(rt, folder):
-    assert service.cleanup(rt)["avatar_leftovers"] == 0
+    assert cleanup.cleanup(rt)["avatar_leftovers"] == 0
     assert not folder.exists()
 
 
@@ -146,7 +146,7 @@ def test_a_folder_that_cannot_be_read_does_not_end_housekeeping(rt, folder, user
     clock.advance(days=8)
     folder.mkdir(parents=True)
     (folder / "staging").write_text("no folder")
-    assert service.clean_up_if_due(rt) is False
+    assert cleanup.clean_up_if_due(rt) is False
     assert count(rt, Team) == 0
 
 

@@ -17,7 +17,7 @@ from app.core.clock import SKEW
 from app.events.streams import Permits
 from app.external_auth.drivers import id_token
 from app.external_auth.errors import ProviderRejected
-from app.installation import cleanup as administration
+from app.installation import cleanup
 from app.mfa import totp
 from app.own_data import erasure
 from app.sessions import access_token
@@ -241,11 +241,11 @@ def test_streams_from_then_take_nobodys_place(rt, wrong):
 
 def test_housekeeping_takes_its_turn(rt):
     """Redis tells by its own clock how long a turn lasts."""
-    assert administration.clean_up_if_due(rt)
-    assert not administration.clean_up_if_due(rt)
-    rt.redis.client.pexpire(administration.CLEANUP_LOCK_KEY, AHEAD)
-    assert administration.clean_up_if_due(rt)
-    assert not administration.clean_up_if_due(rt)
+    assert cleanup.clean_up_if_due(rt)
+    assert not cleanup.clean_up_if_due(rt)
+    rt.redis.client.pexpire(cleanup.CLEANUP_LOCK_KEY, AHEAD)
+    assert cleanup.clean_up_if_due(rt)
+    assert not cleanup.clean_up_if_due(rt)
 
 
 def test_the_traces_of_an_account_that_was_deleted_then_are_removed(api, rt, user, wrong):
