@@ -35,11 +35,27 @@ open(() => {
     columns: [
       { label: t("activity.event"), cell: ({ action }) => actionText(action) },
       { label: t("activity.by"), cell: ({ by }) => t(`activity.by.${by}`) },
-      { label: t("activity.device"), cell: ({ user_agent: agent, ip_address: address }) => [agent && el("span", { title: agent }, deviceWords(agent)), address && el("span", { class: "hint mono" }, address)] },
-      { label: t("activity.time"), cell: ({ at }) => el("time", { datetime: at, title: ago(at) }, moment(at)) },
+      {
+        label: t("activity.device"),
+        cell: ({ user_agent: agent, ip_address: address }) => [
+          agent && el("span", { title: agent }, deviceWords(agent)),
+          address && el("span", { class: "hint mono" }, address),
+        ],
+      },
+      {
+        label: t("activity.time"),
+        cell: ({ at }) => el("time", { datetime: at, title: ago(at) }, moment(at)),
+      },
     ],
     ask: ({ after, before, ...query }, signal) =>
-      call("get", "/auth/activity", { query: { ...query, after: after && momentOf(`${after}T00:00`), before: before && endOf(before) }, signal }),
+      call("get", "/auth/activity", {
+        query: {
+          ...query,
+          after: after && momentOf(`${after}T00:00`),
+          before: before && endOf(before),
+        },
+        signal,
+      }),
   });
   byId("page-actions").append(reloadButton(reload));
 });
@@ -57,14 +73,23 @@ function doubtPanel() {
     "doubt",
     t("activity.doubt"),
     { lead: t("activity.doubt.lead") },
-    el("ul", {}, el("li", {}, el("a", { href: "/settings/sessions" }, t("activity.see_sessions"))), el("li", {}, el("a", { href: "/settings/security" }, t("activity.change_password")))),
+    el(
+      "ul",
+      {},
+      el("li", {}, el("a", { href: "/settings/sessions" }, t("activity.see_sessions"))),
+      el("li", {}, el("a", { href: "/settings/security" }, t("activity.change_password"))),
+    ),
     el("p", { class: "hint" }, t("activity.lock_text")),
     el("div", { class: "form-actions" }, lock),
   );
 }
 
 async function lockDown() {
-  const isWanted = await confirmed({ title: t("activity.lock"), text: t("activity.lock_confirm"), verb: t("activity.lock") });
+  const isWanted = await confirmed({
+    title: t("activity.lock"),
+    text: t("activity.lock_confirm"),
+    verb: t("activity.lock"),
+  });
   if (!isWanted) return;
   await orSignIn(call("post", "/auth/lock"));
   tellSignedOut();

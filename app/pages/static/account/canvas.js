@@ -29,7 +29,9 @@ export function pictureOf(canvas) {
  */
 export async function givesPictures() {
   try {
-    const [drawn, read] = [1, 2].map(() => el("canvas", { width: SIDE, height: SIDE }).getContext("2d"));
+    const [drawn, read] = [1, 2].map(() =>
+      el("canvas", { width: SIDE, height: SIDE }).getContext("2d"),
+    );
     if (!drawn || !read) return false;
     COLOURS.forEach((colour, quarter) => {
       drawn.fillStyle = `rgb(${colour.join(" ")})`;

@@ -25,11 +25,21 @@ const OWN = { conflict: "security.last_way" };
 
 open(async () => {
   await show();
-  document.addEventListener("visibilitychange", () => document.hidden || document.querySelector("dialog") || show().catch(showProblem));
+  document.addEventListener(
+    "visibilitychange",
+    () => document.hidden || document.querySelector("dialog") || show().catch(showProblem),
+  );
 });
 
 async function show() {
-  const [links, providers] = await load(() => orSignIn(Promise.all([call("get", "/auth/external-auth/links"), call("get", "/auth/external-auth/providers")])));
+  const [links, providers] = await load(() =>
+    orSignIn(
+      Promise.all([
+        call("get", "/auth/external-auth/links"),
+        call("get", "/auth/external-auth/providers"),
+      ]),
+    ),
+  );
   const linked = new Set(links.map((one) => `${one.provider_kind}/${one.provider_key}`));
   const free = providers.filter((one) => !linked.has(`${one.kind}/${one.key}`));
   replace(byId("content"), linksPanel(links), free.length > 0 && connectPanel(free));
@@ -38,24 +48,61 @@ async function show() {
 /** @param {Link[]} links */
 function linksPanel(links) {
   const columns = [
-    { label: t("connections.service"), cell: (/** @type {Link} */ one) => one.provider_display_name },
-    { label: t("connections.account"), cell: (/** @type {Link} */ one) => one.email_snapshot || one.display_name_snapshot || el("span", { class: "mono" }, one.subject) },
-    { label: t("connections.since"), cell: (/** @type {Link} */ { created_at: at }) => el("time", { datetime: at, title: moment(at) }, day(at)) },
-    { label: t("connections.used"), cell: (/** @type {Link} */ { last_login_at: at }) => (at ? el("time", { datetime: at, title: moment(at) }, ago(at)) : t("never")) },
-    { label: t("connections.disconnect"), kind: /** @type {const} */ ("actions"), cell: disconnectButton },
+    {
+      label: t("connections.service"),
+      cell: (/** @type {Link} */ one) => one.provider_display_name,
+    },
+    {
+      label: t("connections.account"),
+      cell: (/** @type {Link} */ one) =>
+        one.email_snapshot ||
+        one.display_name_snapshot ||
+        el("span", { class: "mono" }, one.subject),
+    },
+    {
+      label: t("connections.since"),
+      cell: (/** @type {Link} */ { created_at: at }) =>
+        el("time", { datetime: at, title: moment(at) }, day(at)),
+    },
+    {
+      label: t("connections.used"),
+      cell: (/** @type {Link} */ { last_login_at: at }) =>
+        at ? el("time", { datetime: at, title: moment(at) }, ago(at)) : t("never"),
+    },
+    {
+      label: t("connections.disconnect"),
+      kind: /** @type {const} */ ("actions"),
+      cell: disconnectButton,
+    },
   ];
-  return panel("links", t("connections.yours"), {}, links.length > 0 ? table(t("connections.yours"), columns, links) : empty(t("connections.empty"), t("connections.empty_text")));
+  return panel(
+    "links",
+    t("connections.yours"),
+    {},
+    links.length > 0
+      ? table(t("connections.yours"), columns, links)
+      : empty(t("connections.empty"), t("connections.empty_text")),
+  );
 }
 
 /** @param {Link} link */
 function disconnectButton(link) {
   const name = link.provider_display_name;
-  const remove = button(t("connections.disconnect"), { class: "link", "aria-label": `${t("connections.disconnect")}: ${name}` });
+  const remove = button(t("connections.disconnect"), {
+    class: "link",
+    "aria-label": `${t("connections.disconnect")}: ${name}`,
+  });
   const work = async () => {
-    const isWanted = await confirmed({ title: t("connections.disconnect_title", { name }), text: t("connections.disconnect_text", { name }), verb: t("connections.disconnect") });
+    const isWanted = await confirmed({
+      title: t("connections.disconnect_title", { name }),
+      text: t("connections.disconnect_text", { name }),
+      verb: t("connections.disconnect"),
+    });
     if (!isWanted) return;
     const isDone = await asOwner(t("connections.why"), async () => {
-      await orSignIn(call("delete", "/auth/external-auth/links/{link_id}", { path: { link_id: link.id } }));
+      await orSignIn(
+        call("delete", "/auth/external-auth/links/{link_id}", { path: { link_id: link.id } }),
+      );
       return true;
     });
     if (!isDone) return;
@@ -69,13 +116,27 @@ function disconnectButton(link) {
 
 /** @param {Provider[]} providers */
 function connectPanel(providers) {
-  const buttons = providers.map((provider) => actButton(t("connections.connect", { name: provider.display_name }), {}, () => begin(provider)));
-  return panel("connect", t("connections.more"), { lead: t("connections.more_lead") }, el("div", { class: "form-actions" }, ...buttons));
+  const buttons = providers.map((provider) =>
+    actButton(t("connections.connect", { name: provider.display_name }), {}, () => begin(provider)),
+  );
+  return panel(
+    "connect",
+    t("connections.more"),
+    { lead: t("connections.more_lead") },
+    el("div", { class: "form-actions" }, ...buttons),
+  );
 }
 
 /** @param {Provider} provider */
 async function begin({ kind, key }) {
   const body = { intent: /** @type {const} */ ("link"), return_path: "/settings/connections" };
-  const started = await asOwner(t("connections.why"), () => orSignIn(call("post", "/auth/external-auth/{kind}/{provider}/start", { path: { kind, provider: key }, body })));
+  const started = await asOwner(t("connections.why"), () =>
+    orSignIn(
+      call("post", "/auth/external-auth/{kind}/{provider}/start", {
+        path: { kind, provider: key },
+        body,
+      }),
+    ),
+  );
   if (started) await leaveFor(started.authorization_url);
 }

@@ -28,9 +28,25 @@ export function crop(picture) {
   return new Promise((resolve) => {
     /** @type {Promise<Blob | null> | undefined} */
     let result;
-    const view = el("canvas", { width: VIEW, height: VIEW, class: "crop-view", tabindex: "0", role: "application", "aria-label": t("crop.view") });
-    const previews = [128, 40].map((side) => el("canvas", { width: side, height: side, class: "crop-preview", "aria-hidden": "true" }));
-    const zoom = el("input", { type: "range", id: "crop-zoom", min: 0, max: 100, step: 1, value: 0 });
+    const view = el("canvas", {
+      width: VIEW,
+      height: VIEW,
+      class: "crop-view",
+      tabindex: "0",
+      role: "application",
+      "aria-label": t("crop.view"),
+    });
+    const previews = [128, 40].map((side) =>
+      el("canvas", { width: side, height: side, class: "crop-preview", "aria-hidden": "true" }),
+    );
+    const zoom = el("input", {
+      type: "range",
+      id: "crop-zoom",
+      min: 0,
+      max: 100,
+      step: 1,
+      value: 0,
+    });
     const place = new Cropping(picture, () => {
       for (const canvas of [view, ...previews]) place.draw(canvas);
       zoom.value = String(place.zoomPercent);
@@ -56,7 +72,10 @@ export function crop(picture) {
       ),
       el("div", { class: "dialog-actions" }, cancel, use),
     );
-    const close = openDialog(t("crop.title"), [content], { focus: view, closed: () => resolve(result) });
+    const close = openDialog(t("crop.title"), [content], {
+      focus: view,
+      closed: () => resolve(result),
+    });
     cancel.addEventListener("click", close);
     use.addEventListener("click", () => {
       result = place.output();
@@ -122,7 +141,17 @@ class Cropping {
     const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     context.imageSmoothingQuality = "high";
     context.clearRect(0, 0, canvas.width, canvas.height);
-    context.drawImage(this._picture, this._place.x, this._place.y, side, side, 0, 0, canvas.width, canvas.height);
+    context.drawImage(
+      this._picture,
+      this._place.x,
+      this._place.y,
+      side,
+      side,
+      0,
+      0,
+      canvas.width,
+      canvas.height,
+    );
   }
 
   output() {
@@ -134,7 +163,8 @@ class Cropping {
   /** @param {Place} place */
   _put({ x, y, zoom }) {
     const side = this._whole / zoom;
-    const within = (/** @type {number} */ value, /** @type {number} */ length) => Math.min(Math.max(0, value), length - side);
+    const within = (/** @type {number} */ value, /** @type {number} */ length) =>
+      Math.min(Math.max(0, value), length - side);
     this._place = { x: within(x, this._picture.width), y: within(y, this._picture.height), zoom };
     this._changed();
   }

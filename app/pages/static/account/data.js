@@ -24,9 +24,20 @@ open((me) => {
 /** @param {string} username */
 function exportPanel(username) {
   const buttons = FORMATS.map((format) => {
-    return actButton(t(`data.export.${format}`), { class: format === "zip" ? "primary" : "secondary" }, () => download(username, format), { busy: t("data.collecting") });
+    return actButton(
+      t(`data.export.${format}`),
+      { class: format === "zip" ? "primary" : "secondary" },
+      () => download(username, format),
+      { busy: t("data.collecting") },
+    );
   });
-  return panel("export", t("data.export"), { lead: t("data.export.lead") }, el("p", { class: "hint" }, t("data.export.text")), el("div", { class: "form-actions" }, ...buttons));
+  return panel(
+    "export",
+    t("data.export"),
+    { lead: t("data.export.lead") },
+    el("p", { class: "hint" }, t("data.export.text")),
+    el("div", { class: "form-actions" }, ...buttons),
+  );
 }
 
 /**
@@ -34,7 +45,9 @@ function exportPanel(username) {
  * @param {typeof FORMATS[number]} format
  */
 async function download(username, format) {
-  const file = await asOwner(t("data.export.why"), () => orSignIn(callForFile("get", "/auth/export", { query: { format } })));
+  const file = await asOwner(t("data.export.why"), () =>
+    orSignIn(callForFile("get", "/auth/export", { query: { format } })),
+  );
   if (!file) return;
   saveFile(file, `gatehouse-${username}-${today()}.${format}`);
   toast(t("data.exported"));
@@ -54,7 +67,12 @@ function deletionPanel(username) {
 
 /** @param {string} username */
 async function deleteAccount(username) {
-  const isWanted = await confirmed({ title: t("data.delete.title"), text: t("data.delete.text"), verb: t("data.delete"), typed: username });
+  const isWanted = await confirmed({
+    title: t("data.delete.title"),
+    text: t("data.delete.text"),
+    verb: t("data.delete"),
+    typed: username,
+  });
   if (!isWanted) return;
   const isDone = await asOwner(t("data.delete.why"), async () => {
     await orSignIn(call("delete", "/auth/account", { body: { confirm: username } }));

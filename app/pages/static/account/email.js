@@ -27,10 +27,19 @@ export function showEmail(host, address) {
     change.setAttribute("aria-expanded", String(!form.hidden));
     if (!form.hidden) form.querySelector("input")?.focus();
   });
-  const state = address.email_verified ? badge(t("security.confirmed"), "good") : badge(t("security.unconfirmed"), "warn");
+  const state = address.email_verified
+    ? badge(t("security.confirmed"), "good")
+    : badge(t("security.unconfirmed"), "warn");
   replace(
     host,
-    panel("address", t("security.address"), { actions: [change] }, el("p", { class: "line" }, el("span", {}, address.email), state), pending(address), form),
+    panel(
+      "address",
+      t("security.address"),
+      { actions: [change] },
+      el("p", { class: "line" }, el("span", {}, address.email), state),
+      pending(address),
+      form,
+    ),
   );
 }
 
@@ -39,10 +48,21 @@ function pending({ pending_email: waiting }) {
   if (!waiting) return null;
   const again = button(t("email.resend"), { class: "secondary small" });
   again.addEventListener("click", async () => {
-    const isSent = await act(again, t("one_moment"), () => orSignIn(call("post", "/auth/email/change/resend")));
+    const isSent = await act(again, t("one_moment"), () =>
+      orSignIn(call("post", "/auth/email/change/resend")),
+    );
     if (isSent) toast(t("email.resent"));
   });
-  return el("div", { class: "note info" }, el("div", {}, el("p", {}, ...rich("email.pending", { email: el("strong", {}, waiting) })), el("p", { class: "actions" }, again)));
+  return el(
+    "div",
+    { class: "note info" },
+    el(
+      "div",
+      {},
+      el("p", {}, ...rich("email.pending", { email: el("strong", {}, waiting) })),
+      el("p", { class: "actions" }, again),
+    ),
+  );
 }
 
 /**
@@ -50,8 +70,18 @@ function pending({ pending_email: waiting }) {
  * @param {HTMLElement} opener
  */
 function changeForm(host, opener) {
-  const input = textInput("new_email", { type: "email", autocomplete: "email", required: true, autocapitalize: "none" });
-  const form = el("form", { method: "post", novalidate: true, hidden: true }, field(t("email.new"), input, { hint: t("email.hint") }), submitLine(t("email.submit")));
+  const input = textInput("new_email", {
+    type: "email",
+    autocomplete: "email",
+    required: true,
+    autocapitalize: "none",
+  });
+  const form = el(
+    "form",
+    { method: "post", novalidate: true, hidden: true },
+    field(t("email.new"), input, { hint: t("email.hint") }),
+    submitLine(t("email.submit")),
+  );
   handle(form, {
     busy: t("one_moment"),
     checks: { new_email: CHECKS.email ?? (() => "") },
@@ -61,7 +91,9 @@ function changeForm(host, opener) {
       "auth.email_not_allowlisted": "new_email",
     },
     async submit({ new_email = "" }) {
-      const changed = await asOwner(t("email.why"), () => orSignIn(call("post", "/auth/email/change", { body: { new_email } })));
+      const changed = await asOwner(t("email.why"), () =>
+        orSignIn(call("post", "/auth/email/change", { body: { new_email } })),
+      );
       if (!changed) return;
       showEmail(host, changed);
       host.querySelector("h2")?.focus();
@@ -75,5 +107,7 @@ function changeForm(host, opener) {
 
 /** Browsers show passkeys with names that depend on the address. */
 export function nameIsNew() {
-  return onDemand(() => import("../base/signals.js")).then(({ tellOfPasskeys }) => tellOfPasskeys()).catch(() => undefined);
+  return onDemand(() => import("../base/signals.js"))
+    .then(({ tellOfPasskeys }) => tellOfPasskeys())
+    .catch(() => undefined);
 }

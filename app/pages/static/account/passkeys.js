@@ -30,14 +30,32 @@ const NAME_FIELDS = { "passkey.name_invalid": "name", "passkey.name_too_long": "
 export function showPasskeys(host, passkeys) {
   const add = isPossible() && button(t("passkeys.add"), { click: () => askName(host) });
   const columns = [
-    { label: t("passkeys.name"), cell: (/** @type {Passkey} */ one) => [el("span", {}, one.name), one.backed_up && badge(t("passkeys.synced"))] },
-    { label: t("passkeys.created"), cell: (/** @type {Passkey} */ { created_at: at }) => el("time", { datetime: at, title: moment(at) }, day(at)) },
-    { label: t("passkeys.used"), cell: (/** @type {Passkey} */ { last_used_at: at }) => (at ? el("time", { datetime: at, title: moment(at) }, ago(at)) : t("never")) },
+    {
+      label: t("passkeys.name"),
+      cell: (/** @type {Passkey} */ one) => [
+        el("span", {}, one.name),
+        one.backed_up && badge(t("passkeys.synced")),
+      ],
+    },
+    {
+      label: t("passkeys.created"),
+      cell: (/** @type {Passkey} */ { created_at: at }) =>
+        el("time", { datetime: at, title: moment(at) }, day(at)),
+    },
+    {
+      label: t("passkeys.used"),
+      cell: (/** @type {Passkey} */ { last_used_at: at }) =>
+        at ? el("time", { datetime: at, title: moment(at) }, ago(at)) : t("never"),
+    },
     {
       label: t("passkeys.manage"),
       kind: /** @type {const} */ ("actions"),
       cell: (/** @type {Passkey} */ one) => [
-        button(t("passkeys.rename"), { class: "link", "aria-label": `${t("passkeys.rename")}: ${one.name}`, click: () => rename(host, one) }),
+        button(t("passkeys.rename"), {
+          class: "link",
+          "aria-label": `${t("passkeys.rename")}: ${one.name}`,
+          click: () => rename(host, one),
+        }),
         deleteButton(host, one),
       ],
     },
@@ -48,8 +66,19 @@ export function showPasskeys(host, passkeys) {
       "passkeys",
       t("passkeys.title"),
       { lead: t("passkeys.lead"), actions: [add] },
-      !isPossible() && el("p", { class: "hint" }, t(window.isSecureContext && "PublicKeyCredential" in window ? "passkey.address" : "passkey.unsupported")),
-      passkeys.length > 0 ? table(t("passkeys.title"), columns, passkeys) : isPossible() && empty(t("passkeys.empty"), t("passkeys.empty_text")),
+      !isPossible() &&
+        el(
+          "p",
+          { class: "hint" },
+          t(
+            window.isSecureContext && "PublicKeyCredential" in window
+              ? "passkey.address"
+              : "passkey.unsupported",
+          ),
+        ),
+      passkeys.length > 0
+        ? table(t("passkeys.title"), columns, passkeys)
+        : isPossible() && empty(t("passkeys.empty"), t("passkeys.empty_text")),
     ),
   );
 }
@@ -65,7 +94,10 @@ function signals() {
  * @param {import("../base/signals.js").Told | null} [before] what browsers knew before
  */
 async function reload(host, before) {
-  signals().then(({ tellOfPasskeys }) => tellOfPasskeys(before), () => undefined);
+  signals().then(
+    ({ tellOfPasskeys }) => tellOfPasskeys(before),
+    () => undefined,
+  );
   showPasskeys(host, await orSignIn(call("get", "/auth/passkeys")));
   host.querySelector("h2")?.focus();
 }
@@ -78,7 +110,12 @@ async function reload(host, before) {
  * @param {(name: string) => Promise<boolean | void>} submit false leaves the dialog open
  */
 function nameDialog(title, verb, value, submit) {
-  const name = textInput("name", { id: "passkey-name", value, required: true, maxlength: MAX_NAME_LENGTH });
+  const name = textInput("name", {
+    id: "passkey-name",
+    value,
+    required: true,
+    maxlength: MAX_NAME_LENGTH,
+  });
   const problem = el("p", { class: "field-error", role: "alert" });
   const close = formDialog(title, verb, [field(t("passkeys.name"), name), problem], {
     fields: NAME_FIELDS,
@@ -98,22 +135,33 @@ function nameDialog(title, verb, value, submit) {
 
 /** @param {HTMLElement} host */
 function askName(host) {
-  const problem = nameDialog(t("passkeys.add"), t("passkeys.continue"), platformWords(navigator.userAgent), async (name) => {
-    const started = await asOwner(t("passkeys.why_add"), () => orSignIn(call("post", "/auth/passkeys/register/start", { body: { name } })));
-    if (!started) return false;
-    let credential;
-    try {
-      credential = await createPasskey(/** @type {any} */ (started.public_key).publicKey);
-    } catch (error) {
-      if (!(error instanceof NoPasskey)) throw error;
-      problem.textContent = error.isSilent ? "" : t(`passkey.${error.reason}`);
-      return false;
-    }
-    await orSignIn(call("post", "/auth/passkeys/register/finish", { body: { flow_id: started.flow_id, credential, name } }));
-    toast(t("passkeys.added"));
-    await reload(host);
-    return true;
-  });
+  const problem = nameDialog(
+    t("passkeys.add"),
+    t("passkeys.continue"),
+    platformWords(navigator.userAgent),
+    async (name) => {
+      const started = await asOwner(t("passkeys.why_add"), () =>
+        orSignIn(call("post", "/auth/passkeys/register/start", { body: { name } })),
+      );
+      if (!started) return false;
+      let credential;
+      try {
+        credential = await createPasskey(/** @type {any} */ (started.public_key).publicKey);
+      } catch (error) {
+        if (!(error instanceof NoPasskey)) throw error;
+        problem.textContent = error.isSilent ? "" : t(`passkey.${error.reason}`);
+        return false;
+      }
+      await orSignIn(
+        call("post", "/auth/passkeys/register/finish", {
+          body: { flow_id: started.flow_id, credential, name },
+        }),
+      );
+      toast(t("passkeys.added"));
+      await reload(host);
+      return true;
+    },
+  );
 }
 
 /**
@@ -122,7 +170,9 @@ function askName(host) {
  */
 function rename(host, { id, name: before }) {
   nameDialog(t("passkeys.rename"), t("save"), before, async (name) => {
-    await orSignIn(call("patch", "/auth/passkeys/{passkey_id}", { path: { passkey_id: id }, body: { name } }));
+    await orSignIn(
+      call("patch", "/auth/passkeys/{passkey_id}", { path: { passkey_id: id }, body: { name } }),
+    );
     toast(t("saved"));
     await reload(host);
   });
@@ -135,9 +185,16 @@ function rename(host, { id, name: before }) {
 function deleteButton(host, { id, name }) {
   const remove = button(t("delete"), { class: "link", "aria-label": `${t("delete")}: ${name}` });
   const work = async () => {
-    const isWanted = await confirmed({ title: t("passkeys.delete_title", { name }), text: t("passkeys.delete_text"), verb: t("passkeys.delete") });
+    const isWanted = await confirmed({
+      title: t("passkeys.delete_title", { name }),
+      text: t("passkeys.delete_text"),
+      verb: t("passkeys.delete"),
+    });
     if (!isWanted) return;
-    const before = await signals().then(({ readPasskeys }) => readPasskeys(), () => null);
+    const before = await signals().then(
+      ({ readPasskeys }) => readPasskeys(),
+      () => null,
+    );
     const done = await asOwner(t("passkeys.why_delete"), async () => {
       await orSignIn(call("delete", "/auth/passkeys/{passkey_id}", { path: { passkey_id: id } }));
       return true;
@@ -146,7 +203,12 @@ function deleteButton(host, { id, name }) {
     toast(t("passkeys.deleted"));
     await reload(host, before);
   };
-  remove.addEventListener("click", () => act(remove, t("one_moment"), work, { own: { conflict: "security.last_way" }, fail: (error) => failed(host, error) }));
+  remove.addEventListener("click", () =>
+    act(remove, t("one_moment"), work, {
+      own: { conflict: "security.last_way" },
+      fail: (error) => failed(host, error),
+    }),
+  );
   return remove;
 }
 

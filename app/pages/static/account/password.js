@@ -19,13 +19,27 @@ import { toast } from "../console/toast.js";
  */
 export function showPassword(host, me, hasPassword) {
   if (document.documentElement.dataset.noPasswords !== undefined) return;
-  if (hasPassword) replace(host, panel("password", t("password.title"), { lead: t("password.lead") }, changeForm(me)));
-  else replace(host, panel("password", t("password.title"), { lead: t("password.none") }, linkButton(me)));
+  if (hasPassword)
+    replace(
+      host,
+      panel("password", t("password.title"), { lead: t("password.lead") }, changeForm(me)),
+    );
+  else
+    replace(
+      host,
+      panel("password", t("password.title"), { lead: t("password.none") }, linkButton(me)),
+    );
 }
 
 /** @param {import("../base/session.js").Me} me */
 function changeForm(me) {
-  const name = el("input", { type: "text", name: "username", autocomplete: "username", value: me.username, hidden: true });
+  const name = el("input", {
+    type: "text",
+    name: "username",
+    autocomplete: "username",
+    value: me.username,
+    hidden: true,
+  });
   const form = el(
     "form",
     { method: "post", novalidate: true },
@@ -34,10 +48,14 @@ function changeForm(me) {
     passwordField("new_password", t("password.new"), "new-password", t("password.rule")),
     submitLine(t("password.submit")),
   );
-  const current = () => /** @type {HTMLInputElement} */ (form.elements.namedItem("current_password")).value;
+  const current = () =>
+    /** @type {HTMLInputElement} */ (form.elements.namedItem("current_password")).value;
   handle(form, {
     busy: t("saving"),
-    checks: { new_password: (value) => (value === current() ? t("password.same") : (CHECKS.new_password?.(value) ?? "")) },
+    checks: {
+      new_password: (value) =>
+        value === current() ? t("password.same") : (CHECKS.new_password?.(value) ?? ""),
+    },
     fields: { "auth.credentials_failed": "current_password", bad_request: "new_password" },
     own: { "auth.credentials_failed": "password.wrong" },
     async submit({ current_password = "", new_password = "" }) {
@@ -58,7 +76,9 @@ function changeForm(me) {
 function linkButton({ email }) {
   const send = button(t("password.send_link"));
   send.addEventListener("click", async () => {
-    const isSent = await act(send, t("one_moment"), () => call("post", "/auth/password/reset/request", { body: { email } }));
+    const isSent = await act(send, t("one_moment"), () =>
+      call("post", "/auth/password/reset/request", { body: { email } }),
+    );
     if (isSent) toast(t("password.link_sent", { email }));
   });
   return el("div", { class: "form-actions" }, send);

@@ -40,7 +40,17 @@ export function showPicture(host, me, changed) {
     if (document.activeElement === document.body) host.querySelector("button")?.focus();
   };
   file.addEventListener("change", () => take(file.files?.[0]));
-  const drop = el("div", { class: "picture-drop" }, avatar(name, url, "large"), el("div", {}, el("div", { class: "form-actions" }, choose, ...others(source, changed)), el("p", { class: "hint" }, t("picture.hint"))));
+  const drop = el(
+    "div",
+    { class: "picture-drop" },
+    avatar(name, url, "large"),
+    el(
+      "div",
+      {},
+      el("div", { class: "form-actions" }, choose, ...others(source, changed)),
+      el("p", { class: "hint" }, t("picture.hint")),
+    ),
+  );
   drop.addEventListener("dragover", (event) => event.preventDefault());
   drop.addEventListener("drop", (event) => {
     event.preventDefault();
@@ -48,7 +58,10 @@ export function showPicture(host, me, changed) {
   });
   drop.addEventListener("paste", (event) => take(event.clipboardData?.files[0]));
   const words = source === "gravatar" ? el("p", { class: "hint" }, t("picture.is_gravatar")) : null;
-  replace(host, panel("picture", t("picture.title"), { lead: t("picture.lead") }, file, drop, words, progress));
+  replace(
+    host,
+    panel("picture", t("picture.title"), { lead: t("picture.lead") }, file, drop, words, progress),
+  );
 }
 
 /**
@@ -59,12 +72,18 @@ export function showPicture(host, me, changed) {
 function others(source, changed) {
   const wanted = /** @type {const} */ (["gravatar", "none"]).filter((one) => one !== source);
   return wanted.map((one) => {
-    const use = button(t(`picture.${one}`), { class: one === "none" ? "danger-line" : "secondary" });
-    use.addEventListener("click", () => act(use, t("one_moment"), async () => {
-      const profile = await orSignIn(call("put", "/auth/profile/avatar/source", { body: { source: one } }));
-      changed(profile);
-      toast(t("saved"));
-    }));
+    const use = button(t(`picture.${one}`), {
+      class: one === "none" ? "danger-line" : "secondary",
+    });
+    use.addEventListener("click", () =>
+      act(use, t("one_moment"), async () => {
+        const profile = await orSignIn(
+          call("put", "/auth/profile/avatar/source", { body: { source: one } }),
+        );
+        changed(profile);
+        toast(t("saved"));
+      }),
+    );
     return use;
   });
 }

@@ -24,7 +24,9 @@ const FILES = {
 };
 
 open(async () => {
-  const me = await load(() => orSignIn(call("get", "/auth/me", { query: { fields: "preferences" } })));
+  const me = await load(() =>
+    orSignIn(call("get", "/auth/me", { query: { fields: "preferences" } })),
+  );
   /** @type {Partial<Preferences>} */
   const now = me.preferences ?? {};
   replace(byId("content"), lookPanel(now), filesPanel(now));
@@ -33,13 +35,28 @@ open(async () => {
 /** @param {Partial<Preferences>} now */
 function lookPanel(now) {
   const names = /** @type {HTMLSelectElement | null} */ (document.getElementById("language"));
-  const offered = [...(names?.options ?? [])].map((one) => /** @type {[string, string]} */ ([one.value, one.text]));
-  const language = select("preferred_language", offered, { value: offered.find(([one]) => one === now.language)?.[0] ?? names?.value ?? "" });
-  const theme = select("theme_mode", ["system", "light", "dark"].map((one) => [one, t(`theme.${one}`)]), { value: now.theme_mode ?? "system" });
+  const offered = [...(names?.options ?? [])].map(
+    (one) => /** @type {[string, string]} */ ([one.value, one.text]),
+  );
+  const language = select("preferred_language", offered, {
+    value: offered.find(([one]) => one === now.language)?.[0] ?? names?.value ?? "",
+  });
+  const theme = select(
+    "theme_mode",
+    ["system", "light", "dark"].map((one) => [one, t(`theme.${one}`)]),
+    { value: now.theme_mode ?? "system" },
+  );
   const zones = ["browser", ...Intl.supportedValuesOf("timeZone")];
   const current = now.display_time_zone ?? "browser";
   if (!zones.includes(current)) zones.push(current);
-  const zone = select("display_time_zone", zones.map((one) => [one, one === "browser" ? t("preferences.zone_browser") : one.replaceAll("_", " ")]), { value: current });
+  const zone = select(
+    "display_time_zone",
+    zones.map((one) => [
+      one,
+      one === "browser" ? t("preferences.zone_browser") : one.replaceAll("_", " "),
+    ]),
+    { value: current },
+  );
   saveOnChange(language, "language", readIn);
   saveOnChange(theme, "theme_mode", colour);
   saveOnChange(zone, "display_time_zone");
@@ -62,16 +79,29 @@ function lookPanel(now) {
 function filesPanel(now) {
   const fields = Object.entries(FILES).map(([key, options]) => {
     const value = String(now[/** @type {"view_mode"} */ (key)] ?? options[0]);
-    const choice = select(key, options.map((one) => [one, t(`preferences.${key}.${one}`)]), { value });
+    const choice = select(
+      key,
+      options.map((one) => [one, t(`preferences.${key}.${one}`)]),
+      { value },
+    );
     saveOnChange(choice, /** @type {"view_mode"} */ (key));
     return field(t(`preferences.${key}`), choice);
   });
-  const live = checkbox("storage_event_stream_enabled", t("preferences.live"), { checked: now.storage_event_stream_enabled ?? true, isSwitch: true, hint: t("preferences.live_hint") });
+  const live = checkbox("storage_event_stream_enabled", t("preferences.live"), {
+    checked: now.storage_event_stream_enabled ?? true,
+    isSwitch: true,
+    hint: t("preferences.live_hint"),
+  });
   const box = /** @type {HTMLInputElement} */ (live.querySelector("input"));
   box.addEventListener("change", async () => {
     if (!(await save({ storage_event_stream_enabled: box.checked }))) box.checked = !box.checked;
   });
-  return panel("files", t("preferences.files"), { lead: t("preferences.files_lead") }, el("div", { class: "choices-column" }, ...fields, live));
+  return panel(
+    "files",
+    t("preferences.files"),
+    { lead: t("preferences.files_lead") },
+    el("div", { class: "choices-column" }, ...fields, live),
+  );
 }
 
 /**

@@ -26,7 +26,14 @@ open(async (me) => {
     showPicture(picture, me, changed);
   };
   showPicture(picture, me, changed);
-  replace(byId("content"), picture, namePanel(me, changed), accountPanel(me), storagePanel(me), teamsPanel(teams));
+  replace(
+    byId("content"),
+    picture,
+    namePanel(me, changed),
+    accountPanel(me),
+    storagePanel(me),
+    teamsPanel(teams),
+  );
 });
 
 /**
@@ -34,13 +41,26 @@ open(async (me) => {
  * @param {(profile: NonNullable<Me["profile"]>) => void} changed
  */
 function namePanel(me, changed) {
-  const name = textInput("display_name", { value: me.profile?.display_name ?? "", maxlength: 64, autocomplete: "name" });
-  const form = el("form", { method: "post", novalidate: true }, field(t("profile.display_name"), name, { hint: t("profile.display_name_hint", { name: me.username }) }), submitLine(t("save")));
+  const name = textInput("display_name", {
+    value: me.profile?.display_name ?? "",
+    maxlength: 64,
+    autocomplete: "name",
+  });
+  const form = el(
+    "form",
+    { method: "post", novalidate: true },
+    field(t("profile.display_name"), name, {
+      hint: t("profile.display_name_hint", { name: me.username }),
+    }),
+    submitLine(t("save")),
+  );
   handle(form, {
     busy: t("saving"),
     fields: { bad_request: "display_name" },
     async submit({ display_name = "" }) {
-      const profile = await orSignIn(call("patch", "/auth/profile", { body: { display_name: display_name.trim() } }));
+      const profile = await orSignIn(
+        call("patch", "/auth/profile", { body: { display_name: display_name.trim() } }),
+      );
       name.value = profile.display_name ?? "";
       changed(profile);
       toast(t("saved"));
@@ -57,7 +77,15 @@ function accountPanel(me) {
     {},
     facts([
       [t("profile.username"), me.username],
-      [t("profile.email"), el("span", { class: "line" }, me.email, el("a", { href: "/settings/security" }, t("profile.change")))],
+      [
+        t("profile.email"),
+        el(
+          "span",
+          { class: "line" },
+          me.email,
+          el("a", { href: "/settings/security" }, t("profile.change")),
+        ),
+      ],
       [t("profile.role"), t(`role.${me.role}`)],
       [t("profile.since"), day(me.created_at)],
     ]),
@@ -66,12 +94,21 @@ function accountPanel(me) {
 
 /** @param {Me} me */
 function storagePanel({ storage_used: used = 0, storage_quota: quota = 0 }) {
-  const words = quota ? t("profile.storage_of", { used: size(used), quota: size(quota) }) : t("profile.storage_used", { used: size(used) });
+  const words = quota
+    ? t("profile.storage_of", { used: size(used), quota: size(quota) })
+    : t("profile.storage_used", { used: size(used) });
   return panel(
     "storage",
     t("profile.storage"),
     {},
-    quota > 0 && el("meter", { min: 0, max: quota, high: quota * 0.9, value: used, "aria-label": t("profile.storage") }),
+    quota > 0 &&
+      el("meter", {
+        min: 0,
+        max: quota,
+        high: quota * 0.9,
+        value: used,
+        "aria-label": t("profile.storage"),
+      }),
     el("p", {}, words),
   );
 }
@@ -79,6 +116,8 @@ function storagePanel({ storage_used: used = 0, storage_quota: quota = 0 }) {
 /** @param {Teams} teams */
 function teamsPanel(teams) {
   if (teams.length === 0) return null;
-  const lines = teams.map((team) => el("li", { class: "line" }, el("span", {}, team.name), badge(t(`team_role.${team.my_role}`))));
+  const lines = teams.map((team) =>
+    el("li", { class: "line" }, el("span", {}, team.name), badge(t(`team_role.${team.my_role}`))),
+  );
   return panel("teams", t("profile.teams"), {}, el("ul", { class: "rows" }, ...lines));
 }

@@ -17,7 +17,13 @@ open(async (me) => {
   showVerification(address);
   if (address.get("contact_verification") === "email-changed") nameIsNew();
   const [ways, passkeys, factors] = await load(() =>
-    orSignIn(Promise.all([call("get", "/auth/confirmation"), call("get", "/auth/passkeys"), call("get", "/auth/mfa")])),
+    orSignIn(
+      Promise.all([
+        call("get", "/auth/confirmation"),
+        call("get", "/auth/passkeys"),
+        call("get", "/auth/mfa"),
+      ]),
+    ),
   );
   const [email, password, keys, twoStep] = [el("div"), el("div"), el("div"), el("div")];
   showEmail(email, me);

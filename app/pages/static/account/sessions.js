@@ -46,8 +46,13 @@ async function refresh() {
 /** @param {Session[]} sessions */
 function draw(sessions) {
   endOthers.hidden = sessions.length < 2;
-  const ordered = [...sessions].sort((one, other) => Number(other.is_current) - Number(one.is_current) || other.last_seen_at.localeCompare(one.last_seen_at));
-  const at = (/** @type {string} */ time) => el("time", { datetime: time, title: moment(time) }, ago(time));
+  const ordered = [...sessions].sort(
+    (one, other) =>
+      Number(other.is_current) - Number(one.is_current) ||
+      other.last_seen_at.localeCompare(one.last_seen_at),
+  );
+  const at = (/** @type {string} */ time) =>
+    el("time", { datetime: time, title: moment(time) }, ago(time));
   replace(
     byId("content"),
     table(
@@ -66,14 +71,27 @@ function draw(sessions) {
 
 /** @param {Session} session */
 function deviceCell({ user_agent: agent, ip_address: address, is_current: isCurrent }) {
-  const device = el("span", { class: "line" }, el("span", { title: agent ?? "" }, deviceWords(agent)), isCurrent && badge(t("sessions.this"), "good"));
+  const device = el(
+    "span",
+    { class: "line" },
+    el("span", { title: agent ?? "" }, deviceWords(agent)),
+    isCurrent && badge(t("sessions.this"), "good"),
+  );
   return [device, address && el("span", { class: "hint mono" }, address)];
 }
 
 /** @param {Session} session */
 function endButton(session) {
   const device = deviceWords(session.user_agent);
-  return actButton(session.is_current ? t("sign_out") : t("sessions.end"), { class: "link", "aria-label": session.is_current ? t("sign_out") : t("sessions.end_one", { device }) }, () => (session.is_current ? signOut() : remove(session.id)), { fail: failed });
+  return actButton(
+    session.is_current ? t("sign_out") : t("sessions.end"),
+    {
+      class: "link",
+      "aria-label": session.is_current ? t("sign_out") : t("sessions.end_one", { device }),
+    },
+    () => (session.is_current ? signOut() : remove(session.id)),
+    { fail: failed },
+  );
 }
 
 /** @param {string} id */
@@ -85,7 +103,11 @@ async function remove(id) {
 }
 
 async function removeOthers() {
-  const isWanted = await confirmed({ title: t("sessions.end_others"), text: t("sessions.end_others_text"), verb: t("sessions.end_others") });
+  const isWanted = await confirmed({
+    title: t("sessions.end_others"),
+    text: t("sessions.end_others_text"),
+    verb: t("sessions.end_others"),
+  });
   if (!isWanted) return;
   const { removed } = await orSignIn(call("delete", "/auth/sessions/others"));
   toast(t("sessions.others_ended", { count: removed }));

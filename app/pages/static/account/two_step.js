@@ -17,7 +17,11 @@ import { toast } from "../console/toast.js";
 /** @typedef {import("../../types").Data<"get", "/auth/mfa">} Mfa */
 
 const FEW_CODES = 3;
-const CODE_FIELDS = { "auth.mfa_code_invalid": "code", "auth.mfa_recovery_code_used": "code", bad_request: "code" };
+const CODE_FIELDS = {
+  "auth.mfa_code_invalid": "code",
+  "auth.mfa_recovery_code_used": "code",
+  bad_request: "code",
+};
 const CODE_OWN = { bad_request: "error.auth.mfa_code_invalid" };
 
 /**
@@ -29,11 +33,36 @@ export function showTwoStep(host, { factors, recovery_codes_remaining: left }) {
   if (!factor) {
     const begin = actButton(t("two_step.set_up"), {}, () => setUp(host));
     const off = badge(t("two_step.off"));
-    replace(host, panel("two-step", t("two_step.title"), { lead: t("two_step.lead"), actions: [begin] }, el("p", {}, off)));
+    replace(
+      host,
+      panel(
+        "two-step",
+        t("two_step.title"),
+        { lead: t("two_step.lead"), actions: [begin] },
+        el("p", {}, off),
+      ),
+    );
     return;
   }
-  const renew = button(t("two_step.new_codes"), { click: () => askForCode(t("two_step.new_codes"), t("two_step.new_codes_text"), t("two_step.make"), (code) => newCodes(host, code)) });
-  const remove = button(t("two_step.turn_off"), { class: "danger-line", click: () => askForCode(t("two_step.turn_off"), t("two_step.turn_off_text"), t("two_step.turn_off"), (code) => turnOff(host, factor.id, code)) });
+  const renew = button(t("two_step.new_codes"), {
+    click: () =>
+      askForCode(
+        t("two_step.new_codes"),
+        t("two_step.new_codes_text"),
+        t("two_step.make"),
+        (code) => newCodes(host, code),
+      ),
+  });
+  const remove = button(t("two_step.turn_off"), {
+    class: "danger-line",
+    click: () =>
+      askForCode(
+        t("two_step.turn_off"),
+        t("two_step.turn_off_text"),
+        t("two_step.turn_off"),
+        (code) => turnOff(host, factor.id, code),
+      ),
+  });
   replace(
     host,
     panel(
@@ -44,7 +73,10 @@ export function showTwoStep(host, { factors, recovery_codes_remaining: left }) {
         [t("two_step.app"), factor.name],
         [t("two_step.since"), day(factor.enabled_at)],
         [t("two_step.used"), factor.last_used_at ? ago(factor.last_used_at) : t("never")],
-        [t("two_step.codes_left"), left > FEW_CODES ? String(left) : badge(t("two_step.few_codes", { count: left }), "warn")],
+        [
+          t("two_step.codes_left"),
+          left > FEW_CODES ? String(left) : badge(t("two_step.few_codes", { count: left }), "warn"),
+        ],
       ]),
       el("div", { class: "form-actions" }, renew, remove),
     ),
@@ -59,34 +91,58 @@ async function reload(host) {
 
 /** @param {HTMLElement} host */
 async function setUp(host) {
-  const flow = await asOwner(t("two_step.why"), () => orSignIn(call("post", "/auth/mfa/totp/setup/start")));
+  const flow = await asOwner(t("two_step.why"), () =>
+    orSignIn(call("post", "/auth/mfa/totp/setup/start")),
+  );
   if (!flow) return;
   const { callForFile } = await onDemand(() => import("../console/save_file.js"));
-  const picture = await callForFile("post", "/docs/qr-code", { body: { otpauth_uri: flow.otpauth_uri } });
-  const url = URL.createObjectURL(picture);
-  const close = formDialog(t("two_step.title"), t("two_step.turn_on"), [
-    el("ol", { class: "set-up" }, el("li", {}, t("two_step.install")), el("li", {}, t("two_step.scan"))),
-    el("img", { class: "qr", src: url, alt: t("two_step.qr"), width: 192, height: 192 }),
-    keyLine(flow.secret),
-    codeField(t("two_step.code"), t("two_step.code_hint"), "numeric"),
-  ], {
-    closed: () => URL.revokeObjectURL(url),
-    fields: CODE_FIELDS,
-    own: CODE_OWN,
-    async submit({ code = "" }) {
-      const { recovery_codes: codes } = await orSignIn(call("post", "/auth/mfa/totp/setup/finish", { body: { flow_token: flow.flow_token, code } }));
-      close();
-      await showCodes(codes);
-      toast(t("two_step.is_on"));
-      await reload(host);
-    },
+  const picture = await callForFile("post", "/docs/qr-code", {
+    body: { otpauth_uri: flow.otpauth_uri },
   });
+  const url = URL.createObjectURL(picture);
+  const close = formDialog(
+    t("two_step.title"),
+    t("two_step.turn_on"),
+    [
+      el(
+        "ol",
+        { class: "set-up" },
+        el("li", {}, t("two_step.install")),
+        el("li", {}, t("two_step.scan")),
+      ),
+      el("img", { class: "qr", src: url, alt: t("two_step.qr"), width: 192, height: 192 }),
+      keyLine(flow.secret),
+      codeField(t("two_step.code"), t("two_step.code_hint"), "numeric"),
+    ],
+    {
+      closed: () => URL.revokeObjectURL(url),
+      fields: CODE_FIELDS,
+      own: CODE_OWN,
+      async submit({ code = "" }) {
+        const { recovery_codes: codes } = await orSignIn(
+          call("post", "/auth/mfa/totp/setup/finish", {
+            body: { flow_token: flow.flow_token, code },
+          }),
+        );
+        close();
+        await showCodes(codes);
+        toast(t("two_step.is_on"));
+        await reload(host);
+      },
+    },
+  );
 }
 
 /** @param {string} secret in groups of four, which are easier to type */
 function keyLine(secret) {
   const groups = secret.match(/.{1,4}/g)?.join(" ") ?? secret;
-  return el("div", { class: "key-line" }, el("p", { class: "hint" }, t("two_step.by_hand")), el("code", {}, groups), copyButton(secret, { class: "secondary small" }));
+  return el(
+    "div",
+    { class: "key-line" },
+    el("p", { class: "hint" }, t("two_step.by_hand")),
+    el("code", {}, groups),
+    copyButton(secret, { class: "secondary small" }),
+  );
 }
 
 /**
@@ -95,7 +151,13 @@ function keyLine(secret) {
  * @param {"numeric" | "text"} mode
  */
 function codeField(label, hint, mode) {
-  const input = textInput("code", { id: "two-step-code", inputmode: mode, autocomplete: "one-time-code", autocapitalize: "none", required: true });
+  const input = textInput("code", {
+    id: "two-step-code",
+    inputmode: mode,
+    autocomplete: "one-time-code",
+    autocapitalize: "none",
+    required: true,
+  });
   return field(label, input, { hint });
 }
 
@@ -107,15 +169,23 @@ function codeField(label, hint, mode) {
  *   the dialog is closed
  */
 function askForCode(title, text, verb, submit) {
-  const close = formDialog(title, verb, [el("p", { class: "lead" }, text), codeField(t("two_step.any_code"), t("two_step.any_code_hint"), "text")], {
-    fields: CODE_FIELDS,
-    own: CODE_OWN,
-    async submit({ code = "" }) {
-      const goOn = await submit(code);
-      close();
-      await goOn();
+  const close = formDialog(
+    title,
+    verb,
+    [
+      el("p", { class: "lead" }, text),
+      codeField(t("two_step.any_code"), t("two_step.any_code_hint"), "text"),
+    ],
+    {
+      fields: CODE_FIELDS,
+      own: CODE_OWN,
+      async submit({ code = "" }) {
+        const goOn = await submit(code);
+        close();
+        await goOn();
+      },
     },
-  });
+  );
 }
 
 /**
@@ -123,7 +193,9 @@ function askForCode(title, text, verb, submit) {
  * @param {string} code
  */
 async function newCodes(host, code) {
-  const codes = await orSignIn(call("post", "/auth/mfa/recovery-codes/regenerate", { body: { code } }));
+  const codes = await orSignIn(
+    call("post", "/auth/mfa/recovery-codes/regenerate", { body: { code } }),
+  );
   return async () => {
     await showCodes(codes);
     await reload(host);
@@ -136,12 +208,19 @@ async function newCodes(host, code) {
  * @param {string} code
  */
 async function turnOff(host, id, code) {
-  await orSignIn(call("delete", "/auth/mfa/factors/{factor_id}", { path: { factor_id: id }, body: { code } }));
+  await orSignIn(
+    call("delete", "/auth/mfa/factors/{factor_id}", { path: { factor_id: id }, body: { code } }),
+  );
   toast(t("two_step.is_off"));
   return () => reload(host);
 }
 
 /** @param {string[]} lines */
 function showCodes(lines) {
-  return showOnce({ title: t("two_step.codes"), text: t("two_step.codes_text"), lines, file: "recovery-codes.txt" });
+  return showOnce({
+    title: t("two_step.codes"),
+    text: t("two_step.codes_text"),
+    lines,
+    file: "recovery-codes.txt",
+  });
 }

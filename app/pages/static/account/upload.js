@@ -51,10 +51,15 @@ function sent(picture, cancel, progressed) {
     const request = new XMLHttpRequest();
     request.open("POST", ADDRESS);
     request.responseType = "json";
-    for (const [name, value] of Object.entries(headersOfChange())) request.setRequestHeader(name, value);
-    request.upload.addEventListener("progress", ({ loaded, total }) => progressed(Math.round((loaded / total) * 100)));
+    for (const [name, value] of Object.entries(headersOfChange()))
+      request.setRequestHeader(name, value);
+    request.upload.addEventListener("progress", ({ loaded, total }) =>
+      progressed(Math.round((loaded / total) * 100)),
+    );
     request.addEventListener("abort", () => resolve(null));
-    request.addEventListener("error", () => reject(new Refusal({ status: 0, code: "network", isChange: true })));
+    request.addEventListener("error", () =>
+      reject(new Refusal({ status: 0, code: "network", isChange: true })),
+    );
     request.addEventListener("load", () => {
       const { code = "unknown", msg = "", data } = request.response ?? {};
       if (request.status === 200 && code === "success") return resolve(data);

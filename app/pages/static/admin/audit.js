@@ -39,9 +39,29 @@ open(async () => {
       { label: t("audit.action"), sort: "action", cell: (entry) => actionText(entry.action) },
       { label: t("audit.about"), sort: "entity_name", cell: about },
       { label: t("audit.by"), cell: actorOf },
-      { label: t("audit.address"), sort: "ip_address", cell: ({ ip_address: address }) => address && el("span", { class: "mono" }, address) },
-      { label: t("audit.time"), sort: "created_at", cell: ({ created_at: at }) => el("time", { datetime: at, title: ago(at) }, moment(at)) },
-      { label: t("details"), kind: "actions", cell: (entry) => button(t("details"), { class: "link", "aria-label": t("audit.details_of", { action: actionText(entry.action), time: moment(entry.created_at) }), click: () => showEntry(entry) }) },
+      {
+        label: t("audit.address"),
+        sort: "ip_address",
+        cell: ({ ip_address: address }) => address && el("span", { class: "mono" }, address),
+      },
+      {
+        label: t("audit.time"),
+        sort: "created_at",
+        cell: ({ created_at: at }) => el("time", { datetime: at, title: ago(at) }, moment(at)),
+      },
+      {
+        label: t("details"),
+        kind: "actions",
+        cell: (entry) =>
+          button(t("details"), {
+            class: "link",
+            "aria-label": t("audit.details_of", {
+              action: actionText(entry.action),
+              time: moment(entry.created_at),
+            }),
+            click: () => showEntry(entry),
+          }),
+      },
     ],
     ask: (query, signal) => call("get", "/admin/audit-logs", { query: asked(query), signal }),
   });
@@ -60,20 +80,49 @@ function filterForm(actions) {
   const wide = field(t("audit.search"), textInput("keyword", { type: "search", maxlength: 255 }));
   wide.classList.add("wide");
   const more = [
-    field(t("audit.type"), select("entity_type", [all, ...types.map((one) => /** @type {[string, string]} */ ([one, one.replaceAll("_", " ")]))])),
-    field(t("audit.actor"), select("actor", [all, ["user", t("audit.actor.user")], ["cli", t("audit.actor.cli")], ["system", t("audit.system")]])),
-    field(t("audit.user_id"), textInput("user_id", { type: "number", min: 0, inputmode: "numeric" })),
+    field(
+      t("audit.type"),
+      select("entity_type", [
+        all,
+        ...types.map((one) => /** @type {[string, string]} */ ([one, one.replaceAll("_", " ")])),
+      ]),
+    ),
+    field(
+      t("audit.actor"),
+      select("actor", [
+        all,
+        ["user", t("audit.actor.user")],
+        ["cli", t("audit.actor.cli")],
+        ["system", t("audit.system")],
+      ]),
+    ),
+    field(
+      t("audit.user_id"),
+      textInput("user_id", { type: "number", min: 0, inputmode: "numeric" }),
+    ),
     field(t("audit.address"), textInput("ip_address", { maxlength: 45 })),
     field(t("audit.after"), textInput("after", { type: "datetime-local" })),
     field(t("audit.before"), textInput("before", { type: "datetime-local" })),
   ];
   const given = new URLSearchParams(window.location.search);
-  const isOpen = ["entity_type", "actor", "user_id", "ip_address", "after", "before"].some((name) => given.get(name));
+  const isOpen = ["entity_type", "actor", "user_id", "ip_address", "after", "before"].some((name) =>
+    given.get(name),
+  );
   return el(
     "form",
     { class: "filters", role: "search" },
-    el("div", { class: "toolbar" }, wide, field(t("audit.action"), select("action", [all, ...options]))),
-    el("details", { open: isOpen }, el("summary", {}, t("audit.more")), el("div", { class: "toolbar" }, ...more)),
+    el(
+      "div",
+      { class: "toolbar" },
+      wide,
+      field(t("audit.action"), select("action", [all, ...options])),
+    ),
+    el(
+      "details",
+      { open: isOpen },
+      el("summary", {}, t("audit.more")),
+      el("div", { class: "toolbar" }, ...more),
+    ),
   );
 }
 
@@ -82,7 +131,9 @@ function filterForm(actions) {
  * @param {Query} query
  */
 function asked(query) {
-  const times = ["after", "before"].filter((name) => query[name]).map((name) => [name, momentOf(String(query[name]))]);
+  const times = ["after", "before"]
+    .filter((name) => query[name])
+    .map((name) => [name, momentOf(String(query[name]))]);
   return /** @type {Record<string, any>} */ ({ ...query, ...Object.fromEntries(times) });
 }
 
@@ -108,7 +159,12 @@ function showEntry(entry) {
       [t("audit.number"), String(entry.id)],
     ]),
     details.length > 0 && el("h3", {}, t("details")),
-    details.length > 0 && el("div", { lang: "en" }, facts(details.map(([name, value]) => [name, el("span", { class: "mono" }, value)]))),
+    details.length > 0 &&
+      el(
+        "div",
+        { lang: "en" },
+        facts(details.map(([name, value]) => [name, el("span", { class: "mono" }, value)])),
+      ),
     el("div", { class: "dialog-actions" }, done),
   );
   done.addEventListener("click", openDialog(actionText(entry.action), [content], { focus: done }));
@@ -116,19 +172,34 @@ function showEntry(entry) {
 
 /** @param {HTMLElement} opener */
 async function offerExport(opener) {
-  const query = asked(Object.fromEntries([...new URLSearchParams(window.location.search)].filter(([name]) => name !== "offset")));
-  const { total } = await orSignIn(call("get", "/admin/audit-logs", { query: { ...query, limit: 1 } }));
+  const query = asked(
+    Object.fromEntries(
+      [...new URLSearchParams(window.location.search)].filter(([name]) => name !== "offset"),
+    ),
+  );
+  const { total } = await orSignIn(
+    call("get", "/admin/audit-logs", { query: { ...query, limit: 1 } }),
+  );
   const isMuch = total > MAX_EXPORTED;
   const done = el("button", { type: "button", class: "secondary" }, t("dialog.close"));
   const takers = Object.entries(FORMATS).map(([format, name]) => {
     const take = () => {
       close();
-      act(opener, t("one_moment"), () => download(query, /** @type {keyof typeof FORMATS} */ (format)));
+      act(opener, t("one_moment"), () =>
+        download(query, /** @type {keyof typeof FORMATS} */ (format)),
+      );
     };
     return button(name, { class: "primary", click: take });
   });
-  const text = isMuch ? t("audit.too_many", { count: total, most: count(MAX_EXPORTED) }) : t("audit.export_text", { count: total });
-  const content = el("div", { class: "dialog-body" }, el("p", { class: "lead" }, text), el("div", { class: "dialog-actions" }, done, ...(isMuch ? [] : takers)));
+  const text = isMuch
+    ? t("audit.too_many", { count: total, most: count(MAX_EXPORTED) })
+    : t("audit.export_text", { count: total });
+  const content = el(
+    "div",
+    { class: "dialog-body" },
+    el("p", { class: "lead" }, text),
+    el("div", { class: "dialog-actions" }, done, ...(isMuch ? [] : takers)),
+  );
   const close = openDialog(t("audit.export"), [content], { focus: done });
   done.addEventListener("click", close);
 }
@@ -138,6 +209,8 @@ async function offerExport(opener) {
  * @param {keyof typeof FORMATS} format
  */
 async function download(query, format) {
-  const file = await asOwner(t("audit.export_why"), () => orSignIn(callForFile("get", "/admin/audit-logs/export", { query: { ...query, format } })));
+  const file = await asOwner(t("audit.export_why"), () =>
+    orSignIn(callForFile("get", "/admin/audit-logs/export", { query: { ...query, format } })),
+  );
   if (file) saveFile(file, `gatehouse-audit-${today()}.${format}`);
 }

@@ -14,8 +14,18 @@ import { avatar } from "../console/avatar.js";
  * @param {Entry} entry
  */
 export function actorOf({ user, user_id: id }) {
-  if (user) return el("a", { class: "person", href: `/admin/users/${user.id}` }, avatar(nameOf(user), null), el("span", {}, nameOf(user)));
-  return el("span", { class: "person" }, el("span", {}, id ? t("audit.gone", { id }) : t("audit.system")));
+  if (user)
+    return el(
+      "a",
+      { class: "person", href: `/admin/users/${user.id}` },
+      avatar(nameOf(user), null),
+      el("span", {}, nameOf(user)),
+    );
+  return el(
+    "span",
+    { class: "person" },
+    el("span", {}, id ? t("audit.gone", { id }) : t("audit.system")),
+  );
 }
 
 /**
@@ -30,8 +40,17 @@ function nameOf({ username, profile }) {
 /** @param {Entry} entry */
 export function eventLine(entry) {
   const about = entry.entity_name ? ` · ${entry.entity_name}` : "";
-  const time = el("time", { datetime: entry.created_at, title: moment(entry.created_at), class: "hint" }, ago(entry.created_at));
-  return el("li", {}, el("span", {}, el("strong", {}, actionText(entry.action)), about), el("span", { class: "event-by" }, actorOf(entry), time));
+  const time = el(
+    "time",
+    { datetime: entry.created_at, title: moment(entry.created_at), class: "hint" },
+    ago(entry.created_at),
+  );
+  return el(
+    "li",
+    {},
+    el("span", {}, el("strong", {}, actionText(entry.action)), about),
+    el("span", { class: "event-by" }, actorOf(entry), time),
+  );
 }
 
 /**
@@ -44,7 +63,10 @@ export function detailPairs(details) {
   try {
     const found = JSON.parse(details);
     if (found === null || typeof found !== "object" || Array.isArray(found)) return [["", details]];
-    return Object.entries(found).map(([name, value]) => [name.replaceAll("_", " "), typeof value === "string" ? value : JSON.stringify(value)]);
+    return Object.entries(found).map(([name, value]) => [
+      name.replaceAll("_", " "),
+      typeof value === "string" ? value : JSON.stringify(value),
+    ]);
   } catch {
     return [["", details]];
   }
@@ -58,6 +80,9 @@ export function eventColumns() {
   return [
     { label: t("audit.action"), cell: ({ action }) => actionText(action) },
     { label: t("audit.by"), cell: actorOf },
-    { label: t("audit.time"), cell: ({ created_at: at }) => el("time", { datetime: at, title: moment(at) }, ago(at)) },
+    {
+      label: t("audit.time"),
+      cell: ({ created_at: at }) => el("time", { datetime: at, title: moment(at) }, ago(at)),
+    },
   ];
 }

@@ -37,7 +37,12 @@ export function askForGroup(group, policies, { done, again, outdated, draft }) {
   const isClash = isChanged && !isSame(before, draft.before) && !isSame(before, draft.items);
   const items = isChanged ? draft.items : itemsOf(group);
   let isStale = false;
-  const name = textInput("name", { id: "group-name", value: group?.name ?? "", required: true, maxlength: 128 });
+  const name = textInput("name", {
+    id: "group-name",
+    value: group?.name ?? "",
+    required: true,
+    maxlength: 128,
+  });
   const lines = el("ol", { class: "policies" });
   const adder = select("", [], { id: "group-policy" });
   const draw = () => {
@@ -51,42 +56,80 @@ export function askForGroup(group, policies, { done, again, outdated, draft }) {
     click: () => {
       items.push({ policy_id: Number(adder.value), min_file_size: 0, max_file_size: 0 });
       draw();
-      if (adding.hidden) /** @type {HTMLElement | null} */ (lines.querySelector("li:last-child input"))?.focus();
+      if (adding.hidden)
+        /** @type {HTMLElement | null} */ (lines.querySelector("li:last-child input"))?.focus();
     },
   });
   const adding = field(t("group_form.policy"), adder, { beside: add });
   draw();
-  const close = formDialog(group ? group.name : t("groups.new"), t("save"), [
-    field(t("teams.name"), name),
-    field(t("teams.description"), textInput("description", { id: "group-description", value: group?.description ?? "", maxlength: 1024 })),
-    el("h3", {}, t("group_form.policies")),
-    el("p", { class: "hint" }, t("group_form.hint")),
-    lines,
-    isClash && el("p", { class: "field-error" }, t("group_form.theirs", { policies: before.map((item) => nameOf(item, policies)).join(", ") || t("settings.empty") })),
-    adding,
-  ], {
-    busy: t("saving"),
-    async submit({ name: wanted = "", description = "" }) {
-      const body = { name: wanted.trim(), description: description.trim(), items: items.map((item, index) => ({ policy_id: item.policy_id, priority: index + 1, min_file_size: item.min_file_size, max_file_size: item.max_file_size })) };
-      try {
-        if (group) await orSignIn(call("patch", "/admin/policy-groups/{id}", { path: { id: group.id }, body: { ...body, expected_updated_at: group.updated_at } }));
-        else await orSignIn(call("post", "/admin/policy-groups", { body }));
-      } catch (refusal) {
-        if (!group || !isOutdated(refusal)) throw refusal;
-        return again({ form: formOf(name), items, before, refusal }, close);
-      }
-      close();
-      await done();
+  const close = formDialog(
+    group ? group.name : t("groups.new"),
+    t("save"),
+    [
+      field(t("teams.name"), name),
+      field(
+        t("teams.description"),
+        textInput("description", {
+          id: "group-description",
+          value: group?.description ?? "",
+          maxlength: 1024,
+        }),
+      ),
+      el("h3", {}, t("group_form.policies")),
+      el("p", { class: "hint" }, t("group_form.hint")),
+      lines,
+      isClash &&
+        el(
+          "p",
+          { class: "field-error" },
+          t("group_form.theirs", {
+            policies:
+              before.map((item) => nameOf(item, policies)).join(", ") || t("settings.empty"),
+          }),
+        ),
+      adding,
+    ],
+    {
+      busy: t("saving"),
+      async submit({ name: wanted = "", description = "" }) {
+        const body = {
+          name: wanted.trim(),
+          description: description.trim(),
+          items: items.map((item, index) => ({
+            policy_id: item.policy_id,
+            priority: index + 1,
+            min_file_size: item.min_file_size,
+            max_file_size: item.max_file_size,
+          })),
+        };
+        try {
+          if (group)
+            await orSignIn(
+              call("patch", "/admin/policy-groups/{id}", {
+                path: { id: group.id },
+                body: { ...body, expected_updated_at: group.updated_at },
+              }),
+            );
+          else await orSignIn(call("post", "/admin/policy-groups", { body }));
+        } catch (refusal) {
+          if (!group || !isOutdated(refusal)) throw refusal;
+          return again({ form: formOf(name), items, before, refusal }, close);
+        }
+        close();
+        await done();
+      },
+      taken({ code }) {
+        isStale ||= code === "not_found";
+        return false;
+      },
+      closed: () => (isStale || draft) && outdated(),
     },
-    taken({ code }) {
-      isStale ||= code === "not_found";
-      return false;
-    },
-    closed: () => (isStale || draft) && outdated(),
-  });
+  );
   if (!draft) return;
   carryOver(draft.form, formOf(name));
-  showProblemIn(/** @type {Element} */ (name.closest("dialog")), draft.refusal, { conflict: "meanwhile.kept" });
+  showProblemIn(/** @type {Element} */ (name.closest("dialog")), draft.refusal, {
+    conflict: "meanwhile.kept",
+  });
 }
 
 /** @param {HTMLInputElement} control */
@@ -99,7 +142,9 @@ function formOf(control) {
  * @returns {Item[]} copies, in their order
  */
 function itemsOf(group) {
-  return [...(group?.items ?? [])].sort((one, other) => one.priority - other.priority).map((item) => ({ ...item }));
+  return [...(group?.items ?? [])]
+    .sort((one, other) => one.priority - other.priority)
+    .map((item) => ({ ...item }));
 }
 
 /**
@@ -107,7 +152,9 @@ function itemsOf(group) {
  * @param {Item[]} others
  */
 function isSame(some, others) {
-  const [one, other] = [some, others].map((items) => JSON.stringify(items.map((item) => [item.policy_id, item.min_file_size, item.max_file_size])));
+  const [one, other] = [some, others].map((items) =>
+    JSON.stringify(items.map((item) => [item.policy_id, item.min_file_size, item.max_file_size])),
+  );
   return one === other;
 }
 
@@ -136,16 +183,55 @@ function itemLine(items, index, policies, draw) {
   };
   const step = (/** @type {"up" | "down"} */ mark, /** @type {number} */ by) => {
     const label = `${t(`group_form.${mark}`)}: ${name}`;
-    return el("button", { type: "button", class: "quiet", "aria-label": label, disabled: index + by < 0 || index + by >= items.length, click: () => move(by) }, icon(mark));
+    return el(
+      "button",
+      {
+        type: "button",
+        class: "quiet",
+        "aria-label": label,
+        disabled: index + by < 0 || index + by >= items.length,
+        click: () => move(by),
+      },
+      icon(mark),
+    );
   };
   const limit = (/** @type {"min_file_size" | "max_file_size"} */ key) => {
-    const input = textInput(`${key}-${index}`, { type: "number", min: 0, step: "any", value: item[key] ? item[key] / MEGABYTE : "", "aria-label": `${t(`group_form.${key}`)}: ${name}`, placeholder: t(`group_form.${key}`) });
+    const input = textInput(`${key}-${index}`, {
+      type: "number",
+      min: 0,
+      step: "any",
+      value: item[key] ? item[key] / MEGABYTE : "",
+      "aria-label": `${t(`group_form.${key}`)}: ${name}`,
+      placeholder: t(`group_form.${key}`),
+    });
     input.addEventListener("input", () => (item[key] = Math.round(Number(input.value) * MEGABYTE)));
     return input;
   };
-  const remove = el("button", { type: "button", class: "quiet", "aria-label": `${t("remove")}: ${name}`, click: () => {
-    items.splice(index, 1);
-    draw();
-  } }, icon("close"));
-  return el("li", {}, el("div", { class: "policy-line" }, el("span", {}, name), limit("min_file_size"), limit("max_file_size"), step("up", -1), step("down", 1), remove));
+  const remove = el(
+    "button",
+    {
+      type: "button",
+      class: "quiet",
+      "aria-label": `${t("remove")}: ${name}`,
+      click: () => {
+        items.splice(index, 1);
+        draw();
+      },
+    },
+    icon("close"),
+  );
+  return el(
+    "li",
+    {},
+    el(
+      "div",
+      { class: "policy-line" },
+      el("span", {}, name),
+      limit("min_file_size"),
+      limit("max_file_size"),
+      step("up", -1),
+      step("down", 1),
+      remove,
+    ),
+  );
 }

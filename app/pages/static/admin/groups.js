@@ -31,8 +31,14 @@ open(() => {
     empty: { title: t("groups.empty") },
     drawn: ({ items, total }) => items.map((group) => groupPanel(group, total > 1)),
     async ask(query, signal) {
-      const found = await call("get", "/admin/policy-groups", { query: { .../** @type {Record<string, any>} */ (query), limit: PER_PAGE }, signal });
-      return { ...found, items: await Promise.all(found.items.map(({ id }) => groupOf(id, signal))) };
+      const found = await call("get", "/admin/policy-groups", {
+        query: { .../** @type {Record<string, any>} */ (query), limit: PER_PAGE },
+        signal,
+      });
+      return {
+        ...found,
+        items: await Promise.all(found.items.map(({ id }) => groupOf(id, signal))),
+      };
     },
   });
   const add = actButton(t("groups.new"), { class: "primary", id: "new-group" }, () => askFor(null));
@@ -55,7 +61,8 @@ function groupOf(id, signal) {
 async function askFor(group, draft, ready = () => undefined) {
   const policies = await orSignIn(all((query) => call("get", "/admin/policies", { query })));
   /** @type {Parameters<typeof askForGroup>[2]["again"]} */
-  const again = async (unsaved, close) => askFor(group && (await orSignIn(groupOf(group.id))), unsaved, close);
+  const again = async (unsaved, close) =>
+    askFor(group && (await orSignIn(groupOf(group.id))), unsaved, close);
   if (draft && !draft.form.isConnected) return; // cancelled meanwhile
   ready();
   askForGroup(group, policies, { done: changed, again, outdated: show, draft });
@@ -71,23 +78,52 @@ async function changed() {
  * @param {boolean} hasOthers whether there are groups besides
  */
 function groupPanel(group, hasOthers) {
-  const { id, name, description, is_default: isDefault, is_enabled: isEnabled, items, users, teams } = group;
+  const {
+    id,
+    name,
+    description,
+    is_default: isDefault,
+    is_enabled: isEnabled,
+    items,
+    users,
+    teams,
+  } = group;
   const path = { id: String(id) };
-  const patch = (/** @type {Record<string, unknown>} */ body) => call("patch", "/admin/policy-groups/{id}", { path, body: { ...body, expected_updated_at: group.updated_at } });
+  const patch = (/** @type {Record<string, unknown>} */ body) =>
+    call("patch", "/admin/policy-groups/{id}", {
+      path,
+      body: { ...body, expected_updated_at: group.updated_at },
+    });
   const edit = opener(t("edit"), name, () => askFor(group));
   const buttons = [
-    !isDefault && isEnabled && doer(t("groups.make_default"), name, () => patch({ is_default: true })),
-    !isDefault && doer(t(isEnabled ? "groups.disable" : "groups.enable"), name, () => patch({ is_enabled: !isEnabled })),
+    !isDefault &&
+      isEnabled &&
+      doer(t("groups.make_default"), name, () => patch({ is_default: true })),
+    !isDefault &&
+      doer(t(isEnabled ? "groups.disable" : "groups.enable"), name, () =>
+        patch({ is_enabled: !isEnabled }),
+      ),
     hasOthers && users + teams > 0 && opener(t("groups.move"), name, () => askForTarget(group)),
     !isDefault && deleteButton(path, name),
   ];
-  const badges = [isDefault && badge(t("groups.default"), "good"), !isEnabled && badge(t("groups.disabled"), "warn")];
+  const badges = [
+    isDefault && badge(t("groups.default"), "good"),
+    !isEnabled && badge(t("groups.disabled"), "warn"),
+  ];
   const ordered = [...items].sort((one, other) => one.priority - other.priority);
   return panel(
     `group-${id}`,
     name,
     { lead: description, actions: [...badges, edit] },
-    ordered.length > 0 ? el("ol", { class: "policies" }, ...ordered.map((item) => el("li", {}, item.policy.name, el("span", { class: "hint" }, limits(item))))) : el("p", { class: "hint" }, t("groups.no_policies")),
+    ordered.length > 0
+      ? el(
+          "ol",
+          { class: "policies" },
+          ...ordered.map((item) =>
+            el("li", {}, item.policy.name, el("span", { class: "hint" }, limits(item))),
+          ),
+        )
+      : el("p", { class: "hint" }, t("groups.no_policies")),
     el("p", { class: "hint" }, t("groups.assigned", inWords(users, teams))),
     el("div", { class: "form-actions" }, ...buttons),
   );
@@ -98,13 +134,18 @@ function groupPanel(group, hasOthers) {
  * @param {number} teams
  */
 function inWords(users, teams) {
-  return { users: t("groups.accounts", { count: users }), teams: t("groups.teams", { count: teams }) };
+  return {
+    users: t("groups.accounts", { count: users }),
+    teams: t("groups.teams", { count: teams }),
+  };
 }
 
 /** @param {{ min_file_size: number, max_file_size: number }} item */
 function limits({ min_file_size: least, max_file_size: most }) {
   if (!least && !most) return t("groups.any_size");
-  return most ? t("groups.sizes", { least: size(least), most: size(most) }) : t("groups.from_size", { least: size(least) });
+  return most
+    ? t("groups.sizes", { least: size(least), most: size(most) })
+    : t("groups.from_size", { least: size(least) });
 }
 
 /**
@@ -114,7 +155,9 @@ function limits({ min_file_size: least, max_file_size: most }) {
  * @param {() => Promise<unknown>} work
  */
 function opener(words, name, work) {
-  return actButton(words, { class: "secondary small", "aria-label": `${words}: ${name}` }, work, { fail: failed });
+  return actButton(words, { class: "secondary small", "aria-label": `${words}: ${name}` }, work, {
+    fail: failed,
+  });
 }
 
 /**
@@ -135,11 +178,23 @@ function doer(words, name, work) {
  * @param {string} name
  */
 function deleteButton(path, name) {
-  return actButton(t("delete"), { class: "danger-line small", "aria-label": `${t("delete")}: ${name}` }, async () => {
-    if (!(await confirmed({ title: t("groups.delete_title", { name }), text: t("groups.delete_text"), verb: t("delete") }))) return;
-    await orSignIn(call("delete", "/admin/policy-groups/{id}", { path }));
-    await changed();
-  }, { fail: failed });
+  return actButton(
+    t("delete"),
+    { class: "danger-line small", "aria-label": `${t("delete")}: ${name}` },
+    async () => {
+      if (
+        !(await confirmed({
+          title: t("groups.delete_title", { name }),
+          text: t("groups.delete_text"),
+          verb: t("delete"),
+        }))
+      )
+        return;
+      await orSignIn(call("delete", "/admin/policy-groups/{id}", { path }));
+      await changed();
+    },
+    { fail: failed },
+  );
 }
 
 /** @param {unknown} error */
@@ -152,29 +207,49 @@ async function askForTarget(source) {
   const groups = await orSignIn(all((query) => call("get", "/admin/policy-groups", { query })));
   const others = groups.filter((one) => one.id !== source.id && one.is_enabled);
   const numbers = el("p", { class: "hint", "aria-live": "polite" });
-  const target = select("target", others.map((one) => [String(one.id), one.name]), { id: "target-group" });
+  const target = select(
+    "target",
+    others.map((one) => [String(one.id), one.name]),
+    { id: "target-group" },
+  );
   const tell = async () => {
     const wanted = target.value;
     const chosen = wanted && (await groupOf(Number(wanted)).catch(() => null));
-    if (target.value === wanted) numbers.textContent = chosen ? t("groups.counts", { from: count(source.users + source.teams), to: count(chosen.users + chosen.teams) }) : "";
+    if (target.value === wanted)
+      numbers.textContent = chosen
+        ? t("groups.counts", {
+            from: count(source.users + source.teams),
+            to: count(chosen.users + chosen.teams),
+          })
+        : "";
   };
   target.addEventListener("change", tell);
   tell();
-  const close = formDialog(t("groups.move"), t("groups.move"), [
-    el("p", { class: "lead" }, t("groups.move_text", { name: source.name })),
-    field(t("groups.target"), target),
-    numbers,
-  ], {
-    async submit({ target: id }) {
-      const moved = await orSignIn(call("post", "/admin/policy-groups/{id}/migrate-assignments", { path: { id: source.id }, body: { target_group_id: Number(id) } }));
-      close();
-      await show();
-      toast(t("groups.moved", inWords(moved.affected_users, moved.affected_teams)));
+  const close = formDialog(
+    t("groups.move"),
+    t("groups.move"),
+    [
+      el("p", { class: "lead" }, t("groups.move_text", { name: source.name })),
+      field(t("groups.target"), target),
+      numbers,
+    ],
+    {
+      async submit({ target: id }) {
+        const moved = await orSignIn(
+          call("post", "/admin/policy-groups/{id}/migrate-assignments", {
+            path: { id: source.id },
+            body: { target_group_id: Number(id) },
+          }),
+        );
+        close();
+        await show();
+        toast(t("groups.moved", inWords(moved.affected_users, moved.affected_teams)));
+      },
+      taken(refusal) {
+        close();
+        failed(refusal);
+        return true;
+      },
     },
-    taken(refusal) {
-      close();
-      failed(refusal);
-      return true;
-    },
-  });
+  );
 }

@@ -26,7 +26,9 @@ const KINDS = /** @type {const} */ ({ fail: "bad", warn: "warn", ok: "good" });
 
 open(async () => {
   const hosts = { findings: el("div"), installation: el("div"), keys: el("div") };
-  const again = actButton(t("health.again"), {}, () => examine(hosts.findings), { busy: t("health.checking") });
+  const again = actButton(t("health.again"), {}, () => examine(hosts.findings), {
+    busy: t("health.checking"),
+  });
   byId("page-actions").append(again);
   const found = examine(hosts.findings);
   await Promise.all([found, showInstallation(hosts.installation), showKeys(hosts.keys)]);
@@ -44,7 +46,11 @@ async function examine(host) {
       "findings",
       t(`health.worst.${worst}`),
       { lead, actions: [badge(t(`health.level.${worst}`), KINDS[worst])] },
-      el("ul", { class: "checks", lang: "en" }, ...LEVELS.flatMap((level) => checks.filter((one) => one.level === level).map(checkLine))),
+      el(
+        "ul",
+        { class: "checks", lang: "en" },
+        ...LEVELS.flatMap((level) => checks.filter((one) => one.level === level).map(checkLine)),
+      ),
     ),
   );
 }
@@ -55,19 +61,33 @@ function checkLine({ check, level, message }) {
     "li",
     { class: level },
     icon(level === "ok" ? "done" : "problem"),
-    el("div", {}, el("strong", {}, check), el("span", { class: "visually-hidden", lang: document.documentElement.lang }, ` (${t(`health.level.${level}`)})`), el("p", {}, message)),
+    el(
+      "div",
+      {},
+      el("strong", {}, check),
+      el(
+        "span",
+        { class: "visually-hidden", lang: document.documentElement.lang },
+        ` (${t(`health.level.${level}`)})`,
+      ),
+      el("p", {}, message),
+    ),
   );
 }
 
 /** @param {HTMLElement} host */
 async function showInstallation(host) {
-  const [{ version, build_time: built }, { setup_state: state }] = await load(() => orSignIn(Promise.all([call("get", "/admin/system-info"), call("post", "/auth/check")])));
+  const [{ version, build_time: built }, { setup_state: state }] = await load(() =>
+    orSignIn(Promise.all([call("get", "/admin/system-info"), call("post", "/auth/check")])),
+  );
   const clean = button(t("health.clean"));
-  clean.addEventListener("click", () => act(clean, t("one_moment"), async () => {
-    const removed = await orSignIn(call("post", "/admin/maintenance/cleanup"));
-    const total = Object.values(removed).reduce((sum, one) => sum + one, 0);
-    toast(t("health.cleaned", { count: total }));
-  }));
+  clean.addEventListener("click", () =>
+    act(clean, t("one_moment"), async () => {
+      const removed = await orSignIn(call("post", "/admin/maintenance/cleanup"));
+      const total = Object.values(removed).reduce((sum, one) => sum + one, 0);
+      toast(t("health.cleaned", { count: total }));
+    }),
+  );
   replace(
     host,
     panel(
@@ -79,18 +99,36 @@ async function showInstallation(host) {
         [t("health.built"), built && moment(built)],
         [t("health.setup"), t(state === "ready" ? "health.setup_done" : "health.setup_open")],
       ]),
-      state !== "ready" && el("p", {}, el("a", { class: "button primary", href: "/setup/storage" }, t("health.finish"))),
-      el("div", { class: "form-actions" }, clean, el("span", { class: "hint" }, t("health.clean_text"))),
+      state !== "ready" &&
+        el(
+          "p",
+          {},
+          el("a", { class: "button primary", href: "/setup/storage" }, t("health.finish")),
+        ),
+      el(
+        "div",
+        { class: "form-actions" },
+        clean,
+        el("span", { class: "hint" }, t("health.clean_text")),
+      ),
     ),
   );
 }
 
 /** @param {HTMLElement} host */
 async function showKeys(host) {
-  const { source, keys, unreadable_secrets: unreadable } = await load(() => orSignIn(call("get", "/admin/keys")));
+  const {
+    source,
+    keys,
+    unreadable_secrets: unreadable,
+  } = await load(() => orSignIn(call("get", "/admin/keys")));
   const rotate = actButton(t("health.rotate"), {}, () => rotateKeys(host));
-  const state = (/** @type {Keys["keys"][number]} */ { is_signing: isSigning, retired_at: retired }) =>
-    isSigning ? badge(t("health.signing"), "good") : t("health.retired", { time: retired ? moment(retired) : "" });
+  const state = (
+    /** @type {Keys["keys"][number]} */ { is_signing: isSigning, retired_at: retired },
+  ) =>
+    isSigning
+      ? badge(t("health.signing"), "good")
+      : t("health.retired", { time: retired ? moment(retired) : "" });
   replace(
     host,
     panel(
@@ -98,7 +136,13 @@ async function showKeys(host) {
       t("health.keys"),
       { lead: t("health.keys_lead"), actions: source === "file" ? [rotate] : [] },
       source === "environment" && el("p", { class: "hint" }, t("health.keys_environment")),
-      unreadable > 0 && el("div", { class: "note bad" }, icon("problem"), el("p", {}, t("health.unreadable", { count: unreadable }))),
+      unreadable > 0 &&
+        el(
+          "div",
+          { class: "note bad" },
+          icon("problem"),
+          el("p", {}, t("health.unreadable", { count: unreadable })),
+        ),
       table(
         t("health.keys"),
         [
@@ -114,9 +158,15 @@ async function showKeys(host) {
 
 /** @param {HTMLElement} host */
 async function rotateKeys(host) {
-  const isWanted = await confirmed({ title: t("health.rotate"), text: t("health.rotate_text"), verb: t("health.rotate") });
+  const isWanted = await confirmed({
+    title: t("health.rotate"),
+    text: t("health.rotate_text"),
+    verb: t("health.rotate"),
+  });
   if (!isWanted) return;
-  const done = await asOwner(t("health.rotate_why"), () => orSignIn(call("post", "/admin/keys/rotate")));
+  const done = await asOwner(t("health.rotate_why"), () =>
+    orSignIn(call("post", "/admin/keys/rotate")),
+  );
   if (!done) return;
   if (done.unreadable > 0) showNotice(t("health.unreadable", { count: done.unreadable }));
   toast(t("health.rotated", { count: done.resealed }));

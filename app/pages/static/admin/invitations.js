@@ -18,7 +18,12 @@ import { toast } from "../console/toast.js";
 /** @typedef {import("../../types").Data<"get", "/admin/users/invitations">["items"][number]} Invitation */
 
 const STATUSES = /** @type {const} */ (["pending", "accepted", "expired", "revoked"]);
-const KINDS = /** @type {const} */ ({ pending: "warn", accepted: "good", expired: "plain", revoked: "plain" });
+const KINDS = /** @type {const} */ ({
+  pending: "warn",
+  accepted: "good",
+  expired: "plain",
+  revoked: "plain",
+});
 const DAY_SECONDS = 86_400;
 const MAX_DAYS = 365;
 
@@ -30,9 +35,18 @@ open(() => {
     "form",
     { class: "toolbar", role: "search" },
     search,
-    field(t("users.status"), select("status", [["", t("list.all")], ...STATUSES.map((one) => /** @type {[string, string]} */ ([one, t(`invitations.${one}`)]))])),
+    field(
+      t("users.status"),
+      select("status", [
+        ["", t("list.all")],
+        ...STATUSES.map((one) => /** @type {[string, string]} */ ([one, t(`invitations.${one}`)])),
+      ]),
+    ),
   );
-  const invite = button(t("invitations.new"), { class: "primary", click: () => askForAddress(() => reload()) });
+  const invite = button(t("invitations.new"), {
+    class: "primary",
+    click: () => askForAddress(() => reload()),
+  });
   replace(byId("content"), filters, host);
   /** @type {() => Promise<void>} */
   const reload = list({
@@ -43,11 +57,25 @@ open(() => {
     columns: [
       { label: t("users.email"), cell: ({ email }) => email },
       { label: t("users.status"), cell: statusCell },
-      { label: t("invitations.sent"), cell: ({ created_at: at }) => el("time", { datetime: at, title: moment(at) }, ago(at)) },
-      { label: t("invitations.until"), cell: ({ expires_at: at }) => el("time", { datetime: at, title: moment(at) }, day(at)) },
-      { label: t("invitations.manage"), kind: "actions", cell: (one) => actions(one, () => reload()) },
+      {
+        label: t("invitations.sent"),
+        cell: ({ created_at: at }) => el("time", { datetime: at, title: moment(at) }, ago(at)),
+      },
+      {
+        label: t("invitations.until"),
+        cell: ({ expires_at: at }) => el("time", { datetime: at, title: moment(at) }, day(at)),
+      },
+      {
+        label: t("invitations.manage"),
+        kind: "actions",
+        cell: (one) => actions(one, () => reload()),
+      },
     ],
-    ask: (query, signal) => call("get", "/admin/users/invitations", { query: /** @type {Record<string, any>} */ (query), signal }),
+    ask: (query, signal) =>
+      call("get", "/admin/users/invitations", {
+        query: /** @type {Record<string, any>} */ (query),
+        signal,
+      }),
   });
   byId("page-actions").append(invite, reloadButton(reload));
 });
@@ -62,41 +90,88 @@ function statusCell({ status }) {
  * @param {() => Promise<void>} reload
  */
 function actions({ id, email, status, accepted_user_id: account }, reload) {
-  if (status === "accepted") return account ? el("a", { href: `/admin/users/${account}` }, t("invitations.to_account")) : null;
+  if (status === "accepted")
+    return account
+      ? el("a", { href: `/admin/users/${account}` }, t("invitations.to_account"))
+      : null;
   const path = { id: String(id) };
-  const again = actButton(t("invitations.resend"), { class: "link", "aria-label": `${t("invitations.resend")}: ${email}` }, async () => {
-    const made = await orSignIn(call("post", "/admin/users/invitations/{id}/resend", { path }));
-    await showLink(made);
-    await reload();
-  });
-  const revoke = actButton(t("invitations.revoke"), { class: "link", "aria-label": `${t("invitations.revoke")}: ${email}` }, async () => {
-    const isWanted = await confirmed({ title: t("invitations.revoke_title", { email }), text: t("invitations.revoke_text"), verb: t("invitations.revoke") });
-    if (!isWanted) return;
-    await orSignIn(call("post", "/admin/users/invitations/{id}/revoke", { path }));
-    toast(t("invitations.withdrawn"));
-    await reload();
-  });
+  const again = actButton(
+    t("invitations.resend"),
+    { class: "link", "aria-label": `${t("invitations.resend")}: ${email}` },
+    async () => {
+      const made = await orSignIn(call("post", "/admin/users/invitations/{id}/resend", { path }));
+      await showLink(made);
+      await reload();
+    },
+  );
+  const revoke = actButton(
+    t("invitations.revoke"),
+    { class: "link", "aria-label": `${t("invitations.revoke")}: ${email}` },
+    async () => {
+      const isWanted = await confirmed({
+        title: t("invitations.revoke_title", { email }),
+        text: t("invitations.revoke_text"),
+        verb: t("invitations.revoke"),
+      });
+      if (!isWanted) return;
+      await orSignIn(call("post", "/admin/users/invitations/{id}/revoke", { path }));
+      toast(t("invitations.withdrawn"));
+      await reload();
+    },
+  );
   return [again, status === "pending" && revoke];
 }
 
 /** @param {() => Promise<void>} reload */
 function askForAddress(reload) {
-  const address = textInput("email", { id: "invite-email", type: "email", required: true, autocapitalize: "none" });
-  const days = textInput("days", { id: "invite-days", type: "number", min: 1, max: MAX_DAYS, placeholder: t("invitations.days_default"), inputmode: "numeric" });
-  const close = formDialog(t("invitations.new"), t("invitations.send"), [field(t("users.email"), address), field(t("invitations.days"), days)], {
-    checks: { email: CHECKS.email ?? String, days: (value) => (value && !days.checkValidity() ? t("invitations.days_wrong", { most: MAX_DAYS }) : "") },
-    fields: { "auth.email_exists": "email", "auth.email_blocked": "email", "auth.email_not_allowlisted": "email" },
-    async submit({ email = "", days: wanted }) {
-      const ttl = wanted ? { ttl_secs: Math.round(Number(wanted) * DAY_SECONDS) } : {};
-      const made = await orSignIn(call("post", "/admin/users/invitations", { body: { email: email.trim(), ...ttl } }));
-      close();
-      await showLink(made);
-      await reload();
-    },
+  const address = textInput("email", {
+    id: "invite-email",
+    type: "email",
+    required: true,
+    autocapitalize: "none",
   });
+  const days = textInput("days", {
+    id: "invite-days",
+    type: "number",
+    min: 1,
+    max: MAX_DAYS,
+    placeholder: t("invitations.days_default"),
+    inputmode: "numeric",
+  });
+  const close = formDialog(
+    t("invitations.new"),
+    t("invitations.send"),
+    [field(t("users.email"), address), field(t("invitations.days"), days)],
+    {
+      checks: {
+        email: CHECKS.email ?? String,
+        days: (value) =>
+          value && !days.checkValidity() ? t("invitations.days_wrong", { most: MAX_DAYS }) : "",
+      },
+      fields: {
+        "auth.email_exists": "email",
+        "auth.email_blocked": "email",
+        "auth.email_not_allowlisted": "email",
+      },
+      async submit({ email = "", days: wanted }) {
+        const ttl = wanted ? { ttl_secs: Math.round(Number(wanted) * DAY_SECONDS) } : {};
+        const made = await orSignIn(
+          call("post", "/admin/users/invitations", { body: { email: email.trim(), ...ttl } }),
+        );
+        close();
+        await showLink(made);
+        await reload();
+      },
+    },
+  );
 }
 
 /** @param {{ email: string, invitation_url: string }} made */
 function showLink({ email, invitation_url: url }) {
-  return showOnce({ title: t("invitations.link"), text: t("invitations.link_text", { email }), lines: [url], file: "invitation.txt" });
+  return showOnce({
+    title: t("invitations.link"),
+    text: t("invitations.link_text", { email }),
+    lines: [url],
+    file: "invitation.txt",
+  });
 }

@@ -32,7 +32,9 @@ export async function all(ask) {
  * @returns {Promise<[id: string, name: string][]>}
  */
 export async function groupChoices() {
-  const groups = await load(() => orSignIn(all((query) => call("get", "/admin/policy-groups", { query }))));
+  const groups = await load(() =>
+    orSignIn(all((query) => call("get", "/admin/policy-groups", { query }))),
+  );
   return groups.map(({ id, name }) => [String(id), name]);
 }
 
@@ -44,7 +46,9 @@ export function idOfAddress() {
 /** @param {Pick<User, "status" | "is_activated">} user */
 export function statusBadge({ status, is_activated: isActivated }) {
   if (status === "disabled") return badge(t("user.status.disabled"), "bad");
-  return isActivated ? badge(t("user.status.active"), "good") : badge(t("user.status.pending"), "warn");
+  return isActivated
+    ? badge(t("user.status.active"), "good")
+    : badge(t("user.status.pending"), "warn");
 }
 
 /** @param {User} user */

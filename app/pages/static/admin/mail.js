@@ -19,14 +19,32 @@ import { toast } from "../console/toast.js";
 /** @typedef {import("../../types").Data<"get", "/admin/mail/outbox">["items"][number]} Mail */
 
 const STATUSES = /** @type {const} */ (["queued", "sending", "sent", "failed"]);
-const KINDS = /** @type {const} */ ({ queued: "warn", sending: "plain", sent: "good", failed: "bad" });
+const KINDS = /** @type {const} */ ({
+  queued: "warn",
+  sending: "plain",
+  sent: "good",
+  failed: "bad",
+});
 const SERVER = ["mail_smtp_host", "mail_smtp_port", "mail_from_address"];
 
 open(async (me) => {
   const [templates, ...server] = await load(() =>
-    orSignIn(Promise.all([call("get", "/admin/mail/templates"), ...SERVER.map((key) => call("get", "/admin/config/{key}", { path: { key } }))])),
+    orSignIn(
+      Promise.all([
+        call("get", "/admin/mail/templates"),
+        ...SERVER.map((key) => call("get", "/admin/config/{key}", { path: { key } })),
+      ]),
+    ),
   );
-  replace(byId("content"), serverPanel(server.map(({ value }) => String(value)), me.email), outboxPanel(templates), templatesPanel(templates));
+  replace(
+    byId("content"),
+    serverPanel(
+      server.map(({ value }) => String(value)),
+      me.email,
+    ),
+    outboxPanel(templates),
+    templatesPanel(templates),
+  );
 });
 
 /**
@@ -37,19 +55,29 @@ function serverPanel([host = "", port = "", from = ""], address) {
   const form = el(
     "form",
     { method: "post", novalidate: true },
-    field(t("mail.test_to"), textInput("target", { type: "email", value: address, required: true })),
+    field(
+      t("mail.test_to"),
+      textInput("target", { type: "email", value: address, required: true }),
+    ),
     submitLine(t("mail.test")),
   );
   handle(form, {
     busy: t("mail.testing"),
-    own: { "mail.delivery_failed": "mail.test_failed", "mail.not_configured": "mail.not_configured" },
+    own: {
+      "mail.delivery_failed": "mail.test_failed",
+      "mail.not_configured": "mail.not_configured",
+    },
     async submit({ target = "" }) {
       const body = { action: "send_test_email", target_email: target.trim() };
       await orSignIn(call("post", "/admin/config/{key}/action", { path: { key: "mail" }, body }));
       toast(t("mail.test_sent", { email: target.trim() }));
     },
   });
-  const change = el("a", { class: "button secondary", href: "/admin/settings/mail.config" }, t("mail.change"));
+  const change = el(
+    "a",
+    { class: "button secondary", href: "/admin/settings/mail.config" },
+    t("mail.change"),
+  );
   const words = host
     ? facts([
         [t("mail.server"), `${host}:${port}`],
@@ -66,8 +94,23 @@ function outboxPanel(templates) {
   const filters = el(
     "form",
     { class: "toolbar", role: "search" },
-    field(t("users.status"), select("status", [all, ...STATUSES.map((one) => /** @type {[string, string]} */ ([one, t(`mail.${one}`)]))])),
-    field(t("mail.template"), select("template", [all, ...templates.map(({ template }) => /** @type {[string, string]} */ ([template, t(`mail_template.${template}`)]))])),
+    field(
+      t("users.status"),
+      select("status", [
+        all,
+        ...STATUSES.map((one) => /** @type {[string, string]} */ ([one, t(`mail.${one}`)])),
+      ]),
+    ),
+    field(
+      t("mail.template"),
+      select("template", [
+        all,
+        ...templates.map(
+          ({ template }) =>
+            /** @type {[string, string]} */ ([template, t(`mail_template.${template}`)]),
+        ),
+      ]),
+    ),
     field(t("mail.recipient"), textInput("recipient", { type: "search", maxlength: 255 })),
   );
   const flush = actButton(t("mail.flush"), { class: "secondary small" }, async () => {
@@ -76,7 +119,13 @@ function outboxPanel(templates) {
     if (error) showNotice(`${t("mail.server_says")} ${error}`);
     else toast(t("mail.flushed", { sent, waiting }));
   });
-  const section = panel("outbox", t("mail.outbox"), { lead: t("mail.outbox_lead"), actions: [flush] }, filters, host);
+  const section = panel(
+    "outbox",
+    t("mail.outbox"),
+    { lead: t("mail.outbox_lead"), actions: [flush] },
+    filters,
+    host,
+  );
   /** @type {() => Promise<void>} */
   const reload = list({
     host,
@@ -87,10 +136,21 @@ function outboxPanel(templates) {
       { label: t("mail.recipient"), cell: ({ recipient }) => recipient },
       { label: t("mail.template"), cell: ({ template }) => t(`mail_template.${template}`) },
       { label: t("users.status"), cell: statusCell },
-      { label: t("users.created"), cell: ({ created_at: at }) => el("time", { datetime: at, title: moment(at) }, ago(at)) },
-      { label: t("mail.retry"), kind: "actions", cell: (mail) => retryButton(mail, () => reload()) },
+      {
+        label: t("users.created"),
+        cell: ({ created_at: at }) => el("time", { datetime: at, title: moment(at) }, ago(at)),
+      },
+      {
+        label: t("mail.retry"),
+        kind: "actions",
+        cell: (mail) => retryButton(mail, () => reload()),
+      },
     ],
-    ask: (query, signal) => call("get", "/admin/mail/outbox", { query: { .../** @type {Record<string, any>} */ (query), limit: 20 }, signal }),
+    ask: (query, signal) =>
+      call("get", "/admin/mail/outbox", {
+        query: { .../** @type {Record<string, any>} */ (query), limit: 20 },
+        signal,
+      }),
   });
   section.querySelector(".panel-actions")?.append(reloadButton(reload));
   return section;
@@ -102,7 +162,10 @@ function statusCell({ status, last_error: error, is_file: isFile, due_at: due })
   return [
     badge(words, KINDS[status]),
     error && el("span", { class: "hint" }, english(error)),
-    status === "queued" && error && due && el("span", { class: "hint" }, t("mail.next_try", { time: ago(due) })),
+    status === "queued" &&
+      error &&
+      due &&
+      el("span", { class: "hint" }, t("mail.next_try", { time: ago(due) })),
   ];
 }
 
@@ -112,11 +175,15 @@ function statusCell({ status, last_error: error, is_file: isFile, due_at: due })
  */
 function retryButton({ id, status, recipient }, reload) {
   if (status !== "queued") return null;
-  return actButton(t("mail.retry"), { class: "link", "aria-label": `${t("mail.retry")}: ${recipient}` }, async () => {
-    await orSignIn(call("post", "/admin/mail/outbox/{id}/retry", { path: { id } }));
-    toast(t("mail.retried"));
-    await reload();
-  });
+  return actButton(
+    t("mail.retry"),
+    { class: "link", "aria-label": `${t("mail.retry")}: ${recipient}` },
+    async () => {
+      await orSignIn(call("post", "/admin/mail/outbox/{id}/retry", { path: { id } }));
+      toast(t("mail.retried"));
+      await reload();
+    },
+  );
 }
 
 /** @param {{ template: string, is_overridden: boolean }[]} templates */
@@ -128,8 +195,16 @@ function templatesPanel(templates) {
     table(
       t("mail.templates"),
       [
-        { label: t("mail.template"), cell: ({ template }) => el("a", { href: `/admin/mail/${template}` }, t(`mail_template.${template}`)) },
-        { label: t("mail.text"), cell: ({ is_overridden: isOwn }) => (isOwn ? badge(t("settings.changed")) : t("mail.built_in")) },
+        {
+          label: t("mail.template"),
+          cell: ({ template }) =>
+            el("a", { href: `/admin/mail/${template}` }, t(`mail_template.${template}`)),
+        },
+        {
+          label: t("mail.text"),
+          cell: ({ is_overridden: isOwn }) =>
+            isOwn ? badge(t("settings.changed")) : t("mail.built_in"),
+        },
       ],
       templates,
     ),

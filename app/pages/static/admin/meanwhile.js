@@ -22,16 +22,27 @@ export function isOutdated(/** @type {unknown} */ error) {
 export function carryOver(from, to) {
   for (const field of to.querySelectorAll(".field")) {
     // An amount and its unit are one; what has no name is not sent.
-    const controls = /** @type {Control[]} */ ([...field.querySelectorAll(":is(input, select, textarea)[name]:not([name=''])")]);
-    const before = controls.map(({ name }) => /** @type {Control} */ (from.elements.namedItem(name)));
-    const [given, drawn, now] = [before.map(valueOf), before.map(drawnOf), controls.map(drawnOf)].map(String);
+    const controls = /** @type {Control[]} */ ([
+      ...field.querySelectorAll(":is(input, select, textarea)[name]:not([name=''])"),
+    ]);
+    const before = controls.map(
+      ({ name }) => /** @type {Control} */ (from.elements.namedItem(name)),
+    );
+    const [given, drawn, now] = [
+      before.map(valueOf),
+      before.map(drawnOf),
+      controls.map(drawnOf),
+    ].map(String);
     if (given === drawn) continue;
     controls.forEach((control, index) => copy(/** @type {Control} */ (before[index]), control));
     to.dispatchEvent(new Event("input")); // it is not saved
     if (now === drawn || now === given) continue;
     field.closest("details")?.setAttribute("open", "");
     const value = controls.map(drawnTextOf).join(" ");
-    mark(/** @type {HTMLInputElement} */ (controls[0]), t("meanwhile.value", { value: value || t("settings.empty") }));
+    mark(
+      /** @type {HTMLInputElement} */ (controls[0]),
+      t("meanwhile.value", { value: value || t("settings.empty") }),
+    );
   }
 }
 
@@ -53,18 +64,24 @@ export async function failedMeanwhile(error, reload) {
 
 /** @param {Control} control */
 function valueOf(control) {
-  return control instanceof HTMLInputElement && control.type === "checkbox" ? String(control.checked) : control.value;
+  return control instanceof HTMLInputElement && control.type === "checkbox"
+    ? String(control.checked)
+    : control.value;
 }
 
 /** What a control said when it was drawn. @param {Control} control */
 function drawnOf(control) {
   if (control instanceof HTMLSelectElement) return drawnOption(control)?.value ?? "";
-  return control instanceof HTMLInputElement && control.type === "checkbox" ? String(control.defaultChecked) : control.defaultValue;
+  return control instanceof HTMLInputElement && control.type === "checkbox"
+    ? String(control.defaultChecked)
+    : control.defaultValue;
 }
 
 /** @param {Control} control */
 function drawnTextOf(control) {
-  return control instanceof HTMLSelectElement ? (drawnOption(control)?.text ?? "") : drawnOf(control);
+  return control instanceof HTMLSelectElement
+    ? (drawnOption(control)?.text ?? "")
+    : drawnOf(control);
 }
 
 /** @param {HTMLSelectElement} control */

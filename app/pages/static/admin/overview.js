@@ -24,9 +24,18 @@ const DAYS = ["7", "30", "90"];
 open(async () => {
   const given = new URLSearchParams(window.location.search).get("days") ?? "";
   let days = DAYS.includes(given) ? given : "30";
-  const range = select("days", DAYS.map((one) => [one, t("overview.days", { count: Number(one) })]), { value: days, class: "narrow", "aria-label": t("overview.range") });
+  const range = select(
+    "days",
+    DAYS.map((one) => [one, t("overview.days", { count: Number(one) })]),
+    { value: days, class: "narrow", "aria-label": t("overview.range") },
+  );
   const show = async () => {
-    const ask = () => orSignIn(call("get", "/admin/overview", { query: { days: Number(days), timezone: zoneName(), event_limit: 6 } }));
+    const ask = () =>
+      orSignIn(
+        call("get", "/admin/overview", {
+          query: { days: Number(days), timezone: zoneName(), event_limit: 6 },
+        }),
+      );
     draw(await load(ask), range);
   };
   const again = () => show().catch(showProblem);
@@ -45,10 +54,14 @@ open(async () => {
  * @param {Overview} data
  * @param {HTMLSelectElement} range
  */
-function draw({ stats, system_health: health, daily_reports: newest, recent_events: events, ...rest }, range) {
+function draw(
+  { stats, system_health: health, daily_reports: newest, recent_events: events, ...rest },
+  range,
+) {
   const reports = [...newest].reverse();
   const dates = reports.map(({ date }) => date);
-  const values = (/** @type {"sign_ins" | "failed_sign_ins" | "new_users"} */ name) => reports.map((one) => one[name]);
+  const values = (/** @type {"sign_ins" | "failed_sign_ins" | "new_users"} */ name) =>
+    reports.map((one) => one[name]);
   const hasFocus = range === document.activeElement;
   const steps = byId("content").querySelector("#first-steps");
   const latest = el("ul", { class: "events" }, ...events.map((event) => eventLine(event)));
@@ -56,19 +69,27 @@ function draw({ stats, system_health: health, daily_reports: newest, recent_even
     { name: t("overview.completed"), values: values("sign_ins"), shape: "bars" },
     { name: t("overview.failed"), values: values("failed_sign_ins"), shape: "line" },
   ]);
-  const newUsers = plot(t("overview.new_users"), dates, [{ name: t("overview.new_users"), values: values("new_users"), shape: "bars" }]);
+  const newUsers = plot(t("overview.new_users"), dates, [
+    { name: t("overview.new_users"), values: values("new_users"), shape: "bars" },
+  ]);
   replace(
     byId("content"),
     steps,
     healthLine(health),
-    rest.is_audit_log_enabled === false && el("div", { class: "note info" }, el("p", {}, t("overview.no_log"))),
+    rest.is_audit_log_enabled === false &&
+      el("div", { class: "note info" }, el("p", {}, t("overview.no_log"))),
     tiles(stats),
     panel("sign-ins", t("overview.sign_ins"), { actions: [range] }, signIns),
     el(
       "div",
       { class: "two" },
       panel("new-users", t("overview.new_users"), {}, newUsers),
-      panel("latest", t("overview.latest"), { actions: [el("a", { href: "/admin/audit" }, t("overview.all_events"))] }, events.length > 0 ? latest : empty(t("list.empty"))),
+      panel(
+        "latest",
+        t("overview.latest"),
+        { actions: [el("a", { href: "/admin/audit" }, t("overview.all_events"))] },
+        events.length > 0 ? latest : empty(t("list.empty")),
+      ),
     ),
   );
   if (hasFocus) range.focus();
@@ -86,8 +107,17 @@ function healthLine({ status, components, checked_at: at }) {
     el(
       "div",
       {},
-      el("p", {}, el("strong", {}, t(`overview.health.${status}`)), at ? ` ${t("overview.checked", { time: moment(at) })}` : ""),
-      el("ul", { lang: "en", class: "plain" }, ...bad.map(({ name, message }) => el("li", {}, `${name}: ${message}`))),
+      el(
+        "p",
+        {},
+        el("strong", {}, t(`overview.health.${status}`)),
+        at ? ` ${t("overview.checked", { time: moment(at) })}` : "",
+      ),
+      el(
+        "ul",
+        { lang: "en", class: "plain" },
+        ...bad.map(({ name, message }) => el("li", {}, `${name}: ${message}`)),
+      ),
       el("a", { href: "/admin/health" }, t("overview.to_health")),
     ),
   );
@@ -95,16 +125,49 @@ function healthLine({ status, components, checked_at: at }) {
 
 /** @param {Overview["stats"]} stats */
 function tiles(stats) {
-  const share = (/** @type {number} */ part) => new Intl.NumberFormat(document.documentElement.lang, { style: "percent" }).format(part / Math.max(1, stats.total_users));
+  const share = (/** @type {number} */ part) =>
+    new Intl.NumberFormat(document.documentElement.lang, { style: "percent" }).format(
+      part / Math.max(1, stats.total_users),
+    );
   return el(
     "ul",
     { class: "tiles" },
-    tile("accounts", count(stats.total_users), t("overview.accounts.more", { pending: count(stats.pending_users), disabled: count(stats.disabled_users) }), "/admin/users"),
-    tile("sessions", count(stats.live_sessions), t("overview.sessions.more", { count: stats.new_users_today })),
-    tile("second_factor", share(stats.users_with_second_factor), t("overview.second_factor.more", { count: stats.users_with_second_factor })),
-    tile("passkey", share(stats.users_with_passkey), t("overview.passkey.more", { count: stats.users_with_passkey })),
-    tile("invitations", count(stats.pending_invitations), t("overview.invitations.more"), "/admin/users/invitations"),
-    tile("mails", count(stats.mails_waiting), t("overview.mails.more", { count: stats.mails_failed_24h }), "/admin/mail"),
+    tile(
+      "accounts",
+      count(stats.total_users),
+      t("overview.accounts.more", {
+        pending: count(stats.pending_users),
+        disabled: count(stats.disabled_users),
+      }),
+      "/admin/users",
+    ),
+    tile(
+      "sessions",
+      count(stats.live_sessions),
+      t("overview.sessions.more", { count: stats.new_users_today }),
+    ),
+    tile(
+      "second_factor",
+      share(stats.users_with_second_factor),
+      t("overview.second_factor.more", { count: stats.users_with_second_factor }),
+    ),
+    tile(
+      "passkey",
+      share(stats.users_with_passkey),
+      t("overview.passkey.more", { count: stats.users_with_passkey }),
+    ),
+    tile(
+      "invitations",
+      count(stats.pending_invitations),
+      t("overview.invitations.more"),
+      "/admin/users/invitations",
+    ),
+    tile(
+      "mails",
+      count(stats.mails_waiting),
+      t("overview.mails.more", { count: stats.mails_failed_24h }),
+      "/admin/mail",
+    ),
   );
 }
 
@@ -116,5 +179,11 @@ function tiles(stats) {
  */
 function tile(name, number, more, href) {
   const label = t(`overview.${name}`);
-  return el("li", { class: "card tile" }, el("p", { class: "tile-name" }, href ? el("a", { href }, label) : label), el("p", { class: "tile-number" }, number), el("p", { class: "hint" }, more));
+  return el(
+    "li",
+    { class: "card tile" },
+    el("p", { class: "tile-name" }, href ? el("a", { href }, label) : label),
+    el("p", { class: "tile-number" }, number),
+    el("p", { class: "hint" }, more),
+  );
 }

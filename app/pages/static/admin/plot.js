@@ -26,24 +26,47 @@ export function plot(title, dates, series) {
   let chosen = dates.length - 1;
   const choose = (/** @type {number} */ day) => {
     chosen = Math.max(0, Math.min(day, dates.length - 1));
-    const said = series.map(({ name, values }) => t("plot.value", { name, value: count(values[chosen] ?? 0) }));
+    const said = series.map(({ name, values }) =>
+      t("plot.value", { name, value: count(values[chosen] ?? 0) }),
+    );
     readout.textContent = `${dayName(dates, chosen)}: ${said.join(", ")}`;
-    for (const [day, column] of [...picture.querySelectorAll(".plot-column")].entries()) column.classList.toggle("chosen", day === chosen);
+    for (const [day, column] of [...picture.querySelectorAll(".plot-column")].entries())
+      column.classList.toggle("chosen", day === chosen);
   };
   const redraw = () => {
     const width = picture.clientWidth;
-    if (width > 0) replace(picture, drawn(width, name(title, dates, series), dates, series, choose));
+    if (width > 0)
+      replace(picture, drawn(width, name(title, dates, series), dates, series, choose));
     choose(chosen);
   };
   new ResizeObserver(redraw).observe(picture);
-  const step = (/** @type {"back" | "next"} */ mark, /** @type {string} */ label, /** @type {number} */ by) =>
-    el("button", { type: "button", class: "quiet", "aria-label": label, click: () => choose(chosen + by) }, icon(mark));
+  const step = (
+    /** @type {"back" | "next"} */ mark,
+    /** @type {string} */ label,
+    /** @type {number} */ by,
+  ) =>
+    el(
+      "button",
+      { type: "button", class: "quiet", "aria-label": label, click: () => choose(chosen + by) },
+      icon(mark),
+    );
   return el(
     "figure",
     { class: "plot" },
-    series.length > 1 && el("ul", { class: "plot-legend" }, ...series.map(({ name, shape }) => el("li", { class: shape }, name))),
+    series.length > 1 &&
+      el(
+        "ul",
+        { class: "plot-legend" },
+        ...series.map(({ name, shape }) => el("li", { class: shape }, name)),
+      ),
     picture,
-    el("div", { class: "plot-steps" }, step("back", t("plot.day_before"), -1), readout, step("next", t("plot.day_after"), 1)),
+    el(
+      "div",
+      { class: "plot-steps" },
+      step("back", t("plot.day_before"), -1),
+      readout,
+      step("next", t("plot.day_after"), 1),
+    ),
     el("details", {}, el("summary", {}, t("plot.table")), tableOf(title, dates, series)),
   );
 }
@@ -55,7 +78,12 @@ export function plot(title, dates, series) {
  */
 function name(title, dates, series) {
   const parts = series.map(({ name, values }) =>
-    t("plot.range", { name, least: count(Math.min(...values)), most: count(Math.max(...values)), today: count(values.at(-1) ?? 0) }),
+    t("plot.range", {
+      name,
+      least: count(Math.min(...values)),
+      most: count(Math.max(...values)),
+      today: count(values.at(-1) ?? 0),
+    }),
   );
   return `${title}, ${t("plot.days", { count: dates.length })}. ${parts.join(" ")}`;
 }
@@ -77,23 +105,51 @@ function dayName(dates, day) {
  */
 function drawn(width, label, dates, series, choose) {
   const most = roundedUp(Math.max(1, ...series.flatMap(({ values }) => values)));
-  const inner = { width: width - MARGIN.left - MARGIN.right, height: HEIGHT - MARGIN.top - MARGIN.bottom };
+  const inner = {
+    width: width - MARGIN.left - MARGIN.right,
+    height: HEIGHT - MARGIN.top - MARGIN.bottom,
+  };
   const step = inner.width / dates.length;
   const x = (/** @type {number} */ day) => MARGIN.left + (day + 0.5) * step;
   const y = (/** @type {number} */ value) => MARGIN.top + inner.height * (1 - value / most);
-  const svg = node("svg", { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": label });
+  const svg = node("svg", {
+    width,
+    height: HEIGHT,
+    viewBox: `0 0 ${width} ${HEIGHT}`,
+    role: "img",
+    "aria-label": label,
+  });
   for (const value of [0, most / 2, most]) {
     if (!Number.isInteger(value)) continue;
-    svg.append(node("line", { class: "plot-grid", x1: MARGIN.left, x2: width - MARGIN.right, y1: y(value), y2: y(value) }));
+    svg.append(
+      node("line", {
+        class: "plot-grid",
+        x1: MARGIN.left,
+        x2: width - MARGIN.right,
+        y1: y(value),
+        y2: y(value),
+      }),
+    );
     svg.append(text(MARGIN.left - 6, y(value) + 4, count(value), "end"));
   }
   const isEvery = Math.ceil(LABEL_WIDTH / step);
   for (const [day, date] of dates.entries()) {
-    svg.append(node("rect", { class: "plot-column", x: x(day) - step / 2, y: MARGIN.top, width: step, height: inner.height }));
-    if ((dates.length - 1 - day) % isEvery === 0) svg.append(text(x(day), HEIGHT - 6, shortDay(date), labelAnchor(day, dates.length)));
+    svg.append(
+      node("rect", {
+        class: "plot-column",
+        x: x(day) - step / 2,
+        y: MARGIN.top,
+        width: step,
+        height: inner.height,
+      }),
+    );
+    if ((dates.length - 1 - day) % isEvery === 0)
+      svg.append(text(x(day), HEIGHT - 6, shortDay(date), labelAnchor(day, dates.length)));
   }
-  for (const { values, shape } of series) svg.append(...(shape === "bars" ? bars(values, x, y, step) : line(values, x, y)));
-  const followed = (/** @type {PointerEvent} */ event) => choose(Math.floor((event.offsetX - MARGIN.left) / step));
+  for (const { values, shape } of series)
+    svg.append(...(shape === "bars" ? bars(values, x, y, step) : line(values, x, y)));
+  const followed = (/** @type {PointerEvent} */ event) =>
+    choose(Math.floor((event.offsetX - MARGIN.left) / step));
   svg.addEventListener("pointermove", followed);
   svg.addEventListener("pointerdown", followed);
   return svg;
@@ -118,7 +174,14 @@ function bars(values, x, y, step) {
   const width = Math.min(MAX_BAR_WIDTH, Math.max(1, step * 0.62));
   return values.map((value, day) => {
     const kind = day === values.length - 1 ? "plot-bar today" : "plot-bar";
-    return node("rect", { class: kind, x: x(day) - width / 2, y: y(value), width, height: y(0) - y(value), rx: Math.min(3, width / 3) });
+    return node("rect", {
+      class: kind,
+      x: x(day) - width / 2,
+      y: y(value),
+      width,
+      height: y(0) - y(value),
+      rx: Math.min(3, width / 3),
+    });
   });
 }
 
@@ -129,7 +192,9 @@ function bars(values, x, y, step) {
  */
 function line(values, x, y) {
   const points = values.map((value, day) => `${x(day)},${y(value)}`).join(" ");
-  const marks = values.flatMap((value, day) => (value > 0 ? [node("circle", { class: "plot-mark", cx: x(day), cy: y(value), r: 3 })] : []));
+  const marks = values.flatMap((value, day) =>
+    value > 0 ? [node("circle", { class: "plot-mark", cx: x(day), cy: y(value), r: 3 })] : [],
+  );
   return [node("polyline", { class: "plot-line", points }), ...marks];
 }
 
@@ -149,7 +214,12 @@ function roundedUp(value) {
  */
 function tableOf(title, dates, series) {
   const rows = dates.map((_, day) =>
-    el("tr", {}, el("th", { scope: "row" }, dayName(dates, day)), ...series.map(({ values }) => el("td", { class: "number" }, count(values[day] ?? 0)))),
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, dayName(dates, day)),
+      ...series.map(({ values }) => el("td", { class: "number" }, count(values[day] ?? 0))),
+    ),
   );
   const head = series.map(({ name }) => el("th", { scope: "col", class: "number" }, name));
   return el(

@@ -27,23 +27,37 @@ const key = decodeURIComponent(String(window.location.pathname.split("/").at(-1)
 
 open(async () => {
   const [kinds, providers] = await load(() =>
-    orSignIn(Promise.all([call("get", "/admin/external-auth/provider-kinds"), all((query) => call("get", "/admin/external-auth/providers", { query }))])),
+    orSignIn(
+      Promise.all([
+        call("get", "/admin/external-auth/provider-kinds"),
+        all((query) => call("get", "/admin/external-auth/providers", { query })),
+      ]),
+    ),
   );
   if (key === "new") return chooseKind(kinds);
   const provider = providers.find((one) => one.key === key);
   const kind = kinds.find((one) => one.kind === provider?.provider_kind);
   if (provider && kind) return show(kind, provider);
-  replace(byId("content"), empty(t("provider.none"), null, el("a", { href: "/admin/external-auth" }, t("provider.back"))));
+  replace(
+    byId("content"),
+    empty(t("provider.none"), null, el("a", { href: "/admin/external-auth" }, t("provider.back"))),
+  );
 });
 
 /** @param {Kind[]} kinds */
 function chooseKind(kinds) {
   byId("title").textContent = t("providers.add");
   const cards = kinds.map((kind) => {
-    const choose = button(t(`kind.${kind.kind}`), { class: "secondary kind", click: () => show(kind, null) });
+    const choose = button(t(`kind.${kind.kind}`), {
+      class: "secondary kind",
+      click: () => show(kind, null),
+    });
     return el("li", {}, choose);
   });
-  replace(byId("content"), panel("kinds", t("provider.choose"), {}, el("ul", { class: "kinds" }, ...cards)));
+  replace(
+    byId("content"),
+    panel("kinds", t("provider.choose"), {}, el("ul", { class: "kinds" }, ...cards)),
+  );
 }
 
 /**
@@ -57,8 +71,25 @@ function show(kind, provider, draft) {
   setTitle(name);
   const result = el("div", { "aria-live": "polite" });
   const form = el("form", { method: "post", novalidate: true }, ...fieldsOf(kind, provider));
-  const test = actButton(t("provider.test"), {}, async () => showTest(result, await tried(kind, provider, form)), { busy: t("provider.testing") });
-  form.append(result, el("div", { class: "form-actions" }, el("button", { type: "submit", class: "primary" }, provider ? t("save") : t("provider.create")), test));
+  const test = actButton(
+    t("provider.test"),
+    {},
+    async () => showTest(result, await tried(kind, provider, form)),
+    { busy: t("provider.testing") },
+  );
+  form.append(
+    result,
+    el(
+      "div",
+      { class: "form-actions" },
+      el(
+        "button",
+        { type: "submit", class: "primary" },
+        provider ? t("save") : t("provider.create"),
+      ),
+      test,
+    ),
+  );
   warnOfLoss(form);
   if (draft) carryOver(draft, form);
   handle(form, {
@@ -70,15 +101,31 @@ function show(kind, provider, draft) {
         if (!saved) return;
         toast(t("saved"));
         show(kind, saved);
-        if (!provider) window.history.replaceState(null, "", `/admin/external-auth/${encodeURIComponent(saved.key)}`);
+        if (!provider)
+          window.history.replaceState(
+            null,
+            "",
+            `/admin/external-auth/${encodeURIComponent(saved.key)}`,
+          );
       } catch (error) {
         if (!provider || !isOutdated(error)) throw error;
-        show(kind, await orSignIn(call("get", "/admin/external-auth/providers/{id}", { path: { id: provider.id } })), form);
+        show(
+          kind,
+          await orSignIn(
+            call("get", "/admin/external-auth/providers/{id}", { path: { id: provider.id } }),
+          ),
+          form,
+        );
         showNotice(t("meanwhile.kept"), { kind: "warn" });
       }
     },
   });
-  replace(byId("content"), provider && redirectPanel(provider), panel("settings", t("provider.settings"), {}, form), provider && deletionPanel(provider));
+  replace(
+    byId("content"),
+    provider && redirectPanel(provider),
+    panel("settings", t("provider.settings"), {}, form),
+    provider && deletionPanel(provider),
+  );
   byId("title").focus();
 }
 
@@ -90,7 +137,10 @@ function show(kind, provider, draft) {
  */
 function save(kind, provider, form) {
   const values = /** @type {any} */ (valuesOf(form, kind, provider));
-  if (!provider) return call("post", "/admin/external-auth/providers", { body: { provider_kind: kind.kind, ...values } });
+  if (!provider)
+    return call("post", "/admin/external-auth/providers", {
+      body: { provider_kind: kind.kind, ...values },
+    });
   const body = { ...values, expected_updated_at: provider.updated_at };
   return call("patch", "/admin/external-auth/providers/{id}", { path: { id: provider.id }, body });
 }
@@ -102,10 +152,36 @@ function save(kind, provider, form) {
  * @param {HTMLFormElement} form
  */
 function tried(kind, provider, form) {
-  if (provider) return orSignIn(call("post", "/admin/external-auth/providers/{id}/test", { path: { id: provider.id } }));
-  const { options, issuer_url, authorization_url, token_url, userinfo_url, client_id, client_secret, scopes, token_auth } = /** @type {any} */ (valuesOf(form, kind, null));
-  const body = { provider_kind: kind.kind, options, issuer_url, authorization_url, token_url, userinfo_url, client_id, client_secret, scopes, token_auth };
-  const given = /** @type {any} */ (Object.fromEntries(Object.entries(body).filter(([, value]) => value != null && value !== "")));
+  if (provider)
+    return orSignIn(
+      call("post", "/admin/external-auth/providers/{id}/test", { path: { id: provider.id } }),
+    );
+  const {
+    options,
+    issuer_url,
+    authorization_url,
+    token_url,
+    userinfo_url,
+    client_id,
+    client_secret,
+    scopes,
+    token_auth,
+  } = /** @type {any} */ (valuesOf(form, kind, null));
+  const body = {
+    provider_kind: kind.kind,
+    options,
+    issuer_url,
+    authorization_url,
+    token_url,
+    userinfo_url,
+    client_id,
+    client_secret,
+    scopes,
+    token_auth,
+  };
+  const given = /** @type {any} */ (
+    Object.fromEntries(Object.entries(body).filter(([, value]) => value != null && value !== ""))
+  );
   return orSignIn(call("post", "/admin/external-auth/providers/test", { body: given }));
 }
 
@@ -117,25 +193,60 @@ function showTest(host, { checks }) {
   const isFine = checks.every((one) => one.success);
   say(t(isFine ? "provider.fine" : "provider.not_fine"));
   const lines = checks.map(({ name, success, message }) =>
-    el("li", { class: success ? "ok" : "fail" }, icon(success ? "done" : "problem"), el("div", {}, el("strong", {}, name), el("p", {}, message))),
+    el(
+      "li",
+      { class: success ? "ok" : "fail" },
+      icon(success ? "done" : "problem"),
+      el("div", {}, el("strong", {}, name), el("p", {}, message)),
+    ),
   );
-  replace(host, el("p", {}, t(isFine ? "provider.fine" : "provider.not_fine")), el("ul", { class: "checks", lang: "en" }, ...lines));
+  replace(
+    host,
+    el("p", {}, t(isFine ? "provider.fine" : "provider.not_fine")),
+    el("ul", { class: "checks", lang: "en" }, ...lines),
+  );
 }
 
 /** @param {Provider} provider */
 function redirectPanel({ redirect_uri: url }) {
-  if (!url) return el("div", { class: "note warn" }, el("p", {}, t("provider.no_redirect"), " ", el("a", { href: "/admin/settings/site" }, t("settings.title"))));
-  return panel("redirect", t("provider.redirect"), { lead: t("provider.redirect_text") }, el("p", { class: "line" }, el("code", {}, url), copyButton(url, { class: "secondary small" })));
+  if (!url)
+    return el(
+      "div",
+      { class: "note warn" },
+      el(
+        "p",
+        {},
+        t("provider.no_redirect"),
+        " ",
+        el("a", { href: "/admin/settings/site" }, t("settings.title")),
+      ),
+    );
+  return panel(
+    "redirect",
+    t("provider.redirect"),
+    { lead: t("provider.redirect_text") },
+    el("p", { class: "line" }, el("code", {}, url), copyButton(url, { class: "secondary small" })),
+  );
 }
 
 /** @param {Provider} provider */
 function deletionPanel({ id, display_name: name, links }) {
   const path = { id: String(id) };
   const remove = actButton(t("provider.delete"), { class: "danger" }, async () => {
-    const isWanted = await confirmed({ title: t("provider.delete_title", { name }), text: t("provider.delete_text", { count: links }), verb: t("provider.delete"), typed: name });
+    const isWanted = await confirmed({
+      title: t("provider.delete_title", { name }),
+      text: t("provider.delete_text", { count: links }),
+      verb: t("provider.delete"),
+      typed: name,
+    });
     if (isWanted && (await removed(path, name))) await leaveFor("/admin/external-auth");
   });
-  return panel("deletion", t("provider.delete"), { lead: t("provider.delete_text", { count: links }) }, el("div", { class: "form-actions" }, remove));
+  return panel(
+    "deletion",
+    t("provider.delete"),
+    { lead: t("provider.delete_text", { count: links }) },
+    el("div", { class: "form-actions" }, remove),
+  );
 }
 
 /**
@@ -146,14 +257,20 @@ function deletionPanel({ id, display_name: name, links }) {
 async function removed(path, name) {
   const attempt = (/** @type {boolean} */ force) =>
     asOwner(t("provider.why"), async () => {
-      await orSignIn(call("delete", "/admin/external-auth/providers/{id}", { path, query: { force } }));
+      await orSignIn(
+        call("delete", "/admin/external-auth/providers/{id}", { path, query: { force } }),
+      );
       return true;
     });
   try {
     return await attempt(false);
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== "conflict") throw error;
-    const isForced = await confirmed({ title: t("provider.delete_title", { name }), text: el("p", {}, asSaid(error.msg)), verb: t("provider.delete_anyway") });
+    const isForced = await confirmed({
+      title: t("provider.delete_title", { name }),
+      text: el("p", {}, asSaid(error.msg)),
+      verb: t("provider.delete_anyway"),
+    });
     return isForced && attempt(true);
   }
 }

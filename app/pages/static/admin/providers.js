@@ -18,19 +18,41 @@ open(() => {
     label: t("providers.title"),
     empty: { title: t("providers.empty"), text: t("providers.empty_text") },
     drawn: ({ items }) => [el("ul", { class: "cards" }, ...items.map(card))],
-    ask: (query, signal) => call("get", "/admin/external-auth/providers", { query: /** @type {Record<string, any>} */ (query), signal }),
+    ask: (query, signal) =>
+      call("get", "/admin/external-auth/providers", {
+        query: /** @type {Record<string, any>} */ (query),
+        signal,
+      }),
   });
-  const add = el("a", { class: "button primary", href: "/admin/external-auth/new" }, t("providers.add"));
+  const add = el(
+    "a",
+    { class: "button primary", href: "/admin/external-auth/new" },
+    t("providers.add"),
+  );
   byId("page-actions").append(add, reloadButton(reload));
 });
 
 /** @param {Provider} provider */
 function card(provider) {
-  const { key, provider_kind: kind, display_name: name, enabled, links, last_sign_in_at: last, is_secret_readable: isReadable, redirect_uri: redirect } = provider;
+  const {
+    key,
+    provider_kind: kind,
+    display_name: name,
+    enabled,
+    links,
+    last_sign_in_at: last,
+    is_secret_readable: isReadable,
+    redirect_uri: redirect,
+  } = provider;
   return el(
     "li",
     { class: "card panel" },
-    el("div", { class: "panel-head" }, el("h2", {}, el("a", { href: `/admin/external-auth/${encodeURIComponent(key)}` }, name)), badge(enabled ? t("providers.on") : t("providers.off"), enabled ? "good" : "plain")),
+    el(
+      "div",
+      { class: "panel-head" },
+      el("h2", {}, el("a", { href: `/admin/external-auth/${encodeURIComponent(key)}` }, name)),
+      badge(enabled ? t("providers.on") : t("providers.off"), enabled ? "good" : "plain"),
+    ),
     !isReadable && el("p", { class: "field-error" }, t("providers.no_secret")),
     !redirect && el("p", { class: "field-error" }, t("provider.no_redirect")),
     facts([

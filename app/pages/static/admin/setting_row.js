@@ -21,23 +21,39 @@ export function settingRow(setting, draft, change) {
   const row = el("section", { class: "panel setting", "aria-labelledby": `${setting.key}-label` });
   const draw = (/** @type {Value | null | undefined} */ now) => {
     const isDefault = now === null || (now === undefined && !setting.is_set);
-    const value = now === null ? setting.default : (now ?? (setting.is_sensitive ? "" : setting.value));
-    const back = button(t("settings.back"), { class: "link", "aria-label": `${t("settings.back")}: ${setting.key}` });
+    const value =
+      now === null ? setting.default : (now ?? (setting.is_sensitive ? "" : setting.value));
+    const back = button(t("settings.back"), {
+      class: "link",
+      "aria-label": `${t("settings.back")}: ${setting.key}`,
+    });
     back.addEventListener("click", () => {
       change(setting, null);
       draw(null);
       document.getElementById(setting.key)?.focus();
     });
-    const stateOf = (/** @type {boolean} */ isDraft) => (isDraft ? badge(t("settings.draft"), "warn") : setting.is_set && badge(t("settings.changed")));
+    const stateOf = (/** @type {boolean} */ isDraft) =>
+      isDraft ? badge(t("settings.draft"), "warn") : setting.is_set && badge(t("settings.changed"));
     const set = (/** @type {Value} */ next) => {
       replace(badges, stateOf(change(setting, next)));
     };
     const badges = el("span", {}, stateOf(now !== undefined));
     replace(
       row,
-      el("div", { class: "setting-head" }, el("label", { id: `${setting.key}-label`, for: setting.key }, asSaid(meaningOf(setting))), badges),
+      el(
+        "div",
+        { class: "setting-head" },
+        el("label", { id: `${setting.key}-label`, for: setting.key }, asSaid(meaningOf(setting))),
+        badges,
+      ),
       controlOf(setting, value, set),
-      el("p", { class: "hint" }, el("code", {}, setting.key), defaultWords(setting), whoWords(setting)),
+      el(
+        "p",
+        { class: "hint" },
+        el("code", {}, setting.key),
+        defaultWords(setting),
+        whoWords(setting),
+      ),
       !isDefault && el("p", {}, back),
     );
   };
@@ -62,7 +78,12 @@ function defaultWords({ default: value, is_sensitive: isSecret, unit }) {
 function whoWords({ is_set: isSet, updated_at: at, updated_by: by, author }) {
   if (!isSet || !at) return null;
   const time = moment(at);
-  return [" · ", author ? el("a", { href: `/admin/users/${by}` }, t("settings.changed_by", { time, name: author })) : t("settings.changed_at", { time })];
+  return [
+    " · ",
+    author
+      ? el("a", { href: `/admin/users/${by}` }, t("settings.changed_by", { time, name: author }))
+      : t("settings.changed_at", { time }),
+  ];
 }
 
 /**
@@ -76,7 +97,11 @@ function controlOf(setting, value, set) {
   const text = String(value);
   if (type === "boolean") return switchOf(key, text === "true", set);
   if (type === "string" && options.length > 0) {
-    const choice = select(key, options.map((one) => [one.value, one.value]), { id: key, value: text });
+    const choice = select(
+      key,
+      options.map((one) => [one.value, one.value]),
+      { id: key, value: text },
+    );
     choice.addEventListener("change", () => set(choice.value));
     return choice;
   }
@@ -98,7 +123,13 @@ function controlOf(setting, value, set) {
  * @param {(value: Value) => void} set
  */
 function switchOf(key, isOn, set) {
-  const box = el("input", { id: key, type: "checkbox", role: "switch", class: "switch", checked: isOn });
+  const box = el("input", {
+    id: key,
+    type: "checkbox",
+    role: "switch",
+    class: "switch",
+    checked: isOn,
+  });
   const words = el("span", { "aria-hidden": "true" }, t(isOn ? "settings.on" : "settings.off"));
   box.addEventListener("change", () => {
     words.textContent = t(box.checked ? "settings.on" : "settings.off");
@@ -112,12 +143,37 @@ function switchOf(key, isOn, set) {
  * @param {string} value
  * @param {(value: Value) => void} set
  */
-function line({ key, value_type: type, is_sensitive: isSecret, minimum, maximum, max_length: most, unit, is_set: isSet }, value, set) {
-  const number = type === "number" ? { type: "number", min: minimum, max: maximum, inputmode: "numeric" } : {};
-  const secret = isSecret ? { type: "password", autocomplete: "off", placeholder: isSet ? t("settings.secret_kept") : "" } : {};
+function line(
+  {
+    key,
+    value_type: type,
+    is_sensitive: isSecret,
+    minimum,
+    maximum,
+    max_length: most,
+    unit,
+    is_set: isSet,
+  },
+  value,
+  set,
+) {
+  const number =
+    type === "number" ? { type: "number", min: minimum, max: maximum, inputmode: "numeric" } : {};
+  const secret = isSecret
+    ? { type: "password", autocomplete: "off", placeholder: isSet ? t("settings.secret_kept") : "" }
+    : {};
   const input = textInput(key, { id: key, value, maxlength: most, ...number, ...secret });
   input.addEventListener("input", () => set(input.value));
-  return el("div", { class: "field" }, el("div", { class: "side-by-side" }, input, unit && el("span", { class: "hint" }, t(`unit.${unit}`))));
+  return el(
+    "div",
+    { class: "field" },
+    el(
+      "div",
+      { class: "side-by-side" },
+      input,
+      unit && el("span", { class: "hint" }, t(`unit.${unit}`)),
+    ),
+  );
 }
 
 /**
@@ -126,13 +182,25 @@ function line({ key, value_type: type, is_sensitive: isSecret, minimum, maximum,
  * @param {(value: Value) => void} set
  */
 function ticks({ key, options }, chosen, set) {
-  const boxes = options.map(({ value }) => el("input", { type: "checkbox", id: `${key}-${value}`, value, checked: chosen.includes(value) }));
+  const boxes = options.map(({ value }) =>
+    el("input", {
+      type: "checkbox",
+      id: `${key}-${value}`,
+      value,
+      checked: chosen.includes(value),
+    }),
+  );
   const tell = () => set(boxes.filter((one) => one.checked).map((one) => one.value));
   const lines = boxes.map((box) => {
     box.addEventListener("change", tell);
     return el("div", { class: "field tick" }, box, el("label", { for: box.id }, box.value));
   });
-  return el("fieldset", { id: key, class: "ticks", tabindex: "-1" }, el("legend", { class: "visually-hidden" }, key), ...lines);
+  return el(
+    "fieldset",
+    { id: key, class: "ticks", tabindex: "-1" },
+    el("legend", { class: "visually-hidden" }, key),
+    ...lines,
+  );
 }
 
 /**
@@ -156,12 +224,26 @@ function entries({ key }, value, set) {
     replace(
       lines,
       ...all.map((entry, index) =>
-        el("li", { class: "line" }, el("span", { class: "mono" }, entry), el("button", { type: "button", class: "quiet", "aria-label": `${t("remove")}: ${entry}`, click: () => {
-          all.splice(index, 1);
-          draw();
-          set([...all]);
-          input.focus();
-        } }, icon("close"))),
+        el(
+          "li",
+          { class: "line" },
+          el("span", { class: "mono" }, entry),
+          el(
+            "button",
+            {
+              type: "button",
+              class: "quiet",
+              "aria-label": `${t("remove")}: ${entry}`,
+              click: () => {
+                all.splice(index, 1);
+                draw();
+                set([...all]);
+                input.focus();
+              },
+            },
+            icon("close"),
+          ),
+        ),
       ),
     );
   input.addEventListener("keydown", (event) => {
@@ -171,5 +253,10 @@ function entries({ key }, value, set) {
   });
   input.addEventListener("blur", add); // what was typed is meant, even without the button
   draw();
-  return el("div", { class: "field entries" }, lines, el("div", { class: "side-by-side" }, input, button(t("settings.add"), { click: add })));
+  return el(
+    "div",
+    { class: "field entries" },
+    lines,
+    el("div", { class: "side-by-side" }, input, button(t("settings.add"), { click: add })),
+  );
 }

@@ -74,7 +74,9 @@ async function readAll() {
   return described.flatMap((one) => {
     const value = stored.get(one.key);
     const category = one.key.startsWith("pages_") ? OURS : one.category;
-    return value ? [{ ...one, ...value, category, author: names.get(value.updated_by ?? 0) ?? "" }] : [];
+    return value
+      ? [{ ...one, ...value, category, author: names.get(value.updated_by ?? 0) ?? "" }]
+      : [];
   });
 }
 
@@ -84,7 +86,11 @@ async function readAll() {
  */
 async function namesOf(ids) {
   const asked = [...new Set(ids)].filter((id) => id != null);
-  const users = await Promise.all(asked.map((id) => call("get", "/admin/users/{id}", { path: { id: String(id) } }).catch(() => null)));
+  const users = await Promise.all(
+    asked.map((id) =>
+      call("get", "/admin/users/{id}", { path: { id: String(id) } }).catch(() => null),
+    ),
+  );
   return new Map(users.flatMap((user) => (user ? [[user.id, user.username]] : [])));
 }
 
@@ -102,13 +108,19 @@ function categories() {
 
 function chosenCategory() {
   const name = decodeURIComponent(window.location.pathname.split("/")[3] ?? "");
-  return categories().includes(name) ? name : (categories().find((one) => one === "site") ?? categories()[0] ?? "");
+  return categories().includes(name)
+    ? name
+    : (categories().find((one) => one === "site") ?? categories()[0] ?? "");
 }
 
 function tabs() {
   const links = categories().map((name) => {
     const isHere = name === chosenCategory();
-    const link = el("a", { href: `/admin/settings/${name}`, "aria-current": isHere && "page" }, t(`category.${name}`));
+    const link = el(
+      "a",
+      { href: `/admin/settings/${name}`, "aria-current": isHere && "page" },
+      t(`category.${name}`),
+    );
     link.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       // Drafts would be lost by loading another page.
@@ -120,23 +132,41 @@ function tabs() {
     return link;
   });
   window.addEventListener("popstate", show);
-  return el("nav", { class: "tabs", "aria-label": t("settings.categories") }, ...links, el("a", { href: "/admin/mail" }, t("settings.templates")));
+  return el(
+    "nav",
+    { class: "tabs", "aria-label": t("settings.categories") },
+    ...links,
+    el("a", { href: "/admin/mail" }, t("settings.templates")),
+  );
 }
 
 function show() {
   const category = chosenCategory();
   for (const link of document.querySelectorAll(".tabs a")) {
-    const isHere = !keyword && /** @type {HTMLAnchorElement} */ (link).pathname === `/admin/settings/${category}`;
+    const isHere =
+      !keyword &&
+      /** @type {HTMLAnchorElement} */ (link).pathname === `/admin/settings/${category}`;
     if (isHere) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   setTitle(`${t(`category.${category}`)} · ${t("settings.title")}`);
   const isWanted = (/** @type {Setting} */ one) =>
-    keyword ? one.category !== ELSEWHERE && folded(`${one.key} ${one.description} ${translated(meaningOf(one)) ?? ""}`).includes(keyword) : one.category === category;
+    keyword
+      ? one.category !== ELSEWHERE &&
+        folded(`${one.key} ${one.description} ${translated(meaningOf(one)) ?? ""}`).includes(
+          keyword,
+        )
+      : one.category === category;
   const wanted = settings.filter(isWanted);
-  const rank = (/** @type {Setting} */ { key }) => (FIRST.findIndex((one) => key.startsWith(one)) + 1 || FIRST.length + 1);
+  const rank = (/** @type {Setting} */ { key }) =>
+    FIRST.findIndex((one) => key.startsWith(one)) + 1 || FIRST.length + 1;
   const found = wanted.sort((one, other) => rank(one) - rank(other));
-  replace(host, ...(found.length > 0 ? found.map((one) => settingRow(one, drafts.get(one.key), change)) : [empty(t("list.no_match"))]));
+  replace(
+    host,
+    ...(found.length > 0
+      ? found.map((one) => settingRow(one, drafts.get(one.key), change))
+      : [empty(t("list.no_match"))]),
+  );
   tell();
 }
 
@@ -145,7 +175,10 @@ function show() {
  * @param {Value | null} value
  */
 function change(setting, value) {
-  const isSame = value !== null && !setting.is_sensitive && JSON.stringify(value) === JSON.stringify(setting.value);
+  const isSame =
+    value !== null &&
+    !setting.is_sensitive &&
+    JSON.stringify(value) === JSON.stringify(setting.value);
   const isNothing = (setting.is_sensitive && value === "") || (value === null && !setting.is_set);
   if (isSame || isNothing) drafts.delete(setting.key);
   else drafts.set(setting.key, value);
@@ -189,7 +222,10 @@ async function saveAll() {
   show();
   toast(t(sent.some(([key]) => /^(branding|pages)_/.test(key)) ? "settings.saved_look" : "saved"));
   byId("title").focus();
-  if (done.also_changed.length > 0) showNotice(t("settings.also_changed", { names: done.also_changed.join(", ") }), { kind: "warn" });
+  if (done.also_changed.length > 0)
+    showNotice(t("settings.also_changed", { names: done.also_changed.join(", ") }), {
+      kind: "warn",
+    });
 }
 
 /**
@@ -198,7 +234,9 @@ async function saveAll() {
  */
 function lastChange(keys) {
   // Without the Z, since a fraction of a second comes before it; a Date would cut that short.
-  const times = settings.flatMap(({ key, updated_at: at }) => (at && keys.includes(key) ? [at.slice(0, -1)] : []));
+  const times = settings.flatMap(({ key, updated_at: at }) =>
+    at && keys.includes(key) ? [at.slice(0, -1)] : [],
+  );
   return `${times.sort().at(-1) ?? NEVER}Z`;
 }
 
@@ -218,7 +256,11 @@ async function patched(body) {
       showNotice(t("meanwhile.kept"), { kind: "warn" });
       return null;
     }
-    const isForced = await confirmed({ title: t("settings.locks_out"), text: el("p", {}, asSaid(error.msg)), verb: t("settings.save_anyway") });
+    const isForced = await confirmed({
+      title: t("settings.locks_out"),
+      text: el("p", {}, asSaid(error.msg)),
+      verb: t("settings.save_anyway"),
+    });
     if (!isForced) throw error;
     return call("patch", "/admin/config", { body, query: { force: true } });
   }
@@ -243,5 +285,13 @@ function showProblems(problems) {
     if (control) mark(control, text ?? t("error.bad_request"), text ? "" : problem);
   }
   document.getElementById(first.key)?.focus();
-  if (!document.getElementById(first.key)) showProblem(new Refusal({ status: 400, code: "bad_request", msg: `${first.key}: ${first.problem}`, isChange: true }));
+  if (!document.getElementById(first.key))
+    showProblem(
+      new Refusal({
+        status: 400,
+        code: "bad_request",
+        msg: `${first.key}: ${first.problem}`,
+        isChange: true,
+      }),
+    );
 }

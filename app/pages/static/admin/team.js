@@ -35,7 +35,10 @@ open(async () => {
     show(...(await load(read)));
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== "not_found") throw error;
-    replace(byId("content"), empty(t("team.none"), null, el("a", { href: "/admin/teams" }, t("team.back"))));
+    replace(
+      byId("content"),
+      empty(t("team.none"), null, el("a", { href: "/admin/teams" }, t("team.back"))),
+    );
   }
 });
 
@@ -58,7 +61,13 @@ function show(team, groups) {
   byId("lead").textContent = team.description;
   replace(byId("page-actions"), isArchived && badge(t("teams.archived"), "warn"));
   const first = isArchived ? restorePanel(team) : settingsPanel(team, groups);
-  replace(byId("content"), first, membersPanel(path, isArchived, reload), eventsPanel(), isArchived ? null : archivePanel());
+  replace(
+    byId("content"),
+    first,
+    membersPanel(path, isArchived, reload),
+    eventsPanel(),
+    isArchived ? null : archivePanel(),
+  );
 }
 
 /**
@@ -74,8 +83,15 @@ function settingsPanel(team, groups) {
     "form",
     { method: "post", novalidate: true },
     field(t("teams.name"), textInput("name", { value: team.name, required: true, maxlength: 128 })),
-    field(t("teams.description"), textInput("description", { value: team.description, maxlength: 1024 })),
-    groups.length > 0 && field(t("users.group"), select("policy_group_id", groups, { value: String(team.policy_group_id ?? "") })),
+    field(
+      t("teams.description"),
+      textInput("description", { value: team.description, maxlength: 1024 }),
+    ),
+    groups.length > 0 &&
+      field(
+        t("users.group"),
+        select("policy_group_id", groups, { value: String(team.policy_group_id ?? "") }),
+      ),
     quota.box,
     el("p", { class: "hint" }, t("profile.storage_used_now", { used: size(team.storage_used) })),
     submitLine(t("save")),
@@ -88,7 +104,13 @@ function settingsPanel(team, groups) {
     async submit({ name = "", description = "", policy_group_id: group }) {
       const bytes = quota.bytes();
       if (bytes === null) return mark(quota.input, t("quota.invalid"));
-      const body = { name: name.trim(), description: description.trim(), storage_quota: bytes, expected_updated_at: team.updated_at, ...(group ? { policy_group_id: Number(group) } : {}) };
+      const body = {
+        name: name.trim(),
+        description: description.trim(),
+        storage_quota: bytes,
+        expected_updated_at: team.updated_at,
+        ...(group ? { policy_group_id: Number(group) } : {}),
+      };
       try {
         const saved = await orSignIn(call("patch", "/admin/teams/{id}", { path, body }));
         form = null;
@@ -111,32 +133,75 @@ function eventsPanel() {
     isAside: true,
     label: t("team.events"),
     columns: [
-      { label: t("audit.action"), cell: ({ action, presentation }) => (presentation ? t(`team_event.${presentation.summary.code}`) : actionText(action)) },
-      { label: t("team.member"), cell: ({ member, previous_role: before, next_role: after, role }) => [member && el("span", {}, member.username), (after ?? role) && el("span", { class: "hint" }, before ? `${t(`team_role.${before}`)} → ${t(`team_role.${after ?? role}`)}` : t(`team_role.${after ?? role}`))] },
+      {
+        label: t("audit.action"),
+        cell: ({ action, presentation }) =>
+          presentation ? t(`team_event.${presentation.summary.code}`) : actionText(action),
+      },
+      {
+        label: t("team.member"),
+        cell: ({ member, previous_role: before, next_role: after, role }) => [
+          member && el("span", {}, member.username),
+          (after ?? role) &&
+            el(
+              "span",
+              { class: "hint" },
+              before
+                ? `${t(`team_role.${before}`)} → ${t(`team_role.${after ?? role}`)}`
+                : t(`team_role.${after ?? role}`),
+            ),
+        ],
+      },
       { label: t("audit.by"), cell: ({ actor }) => actor?.username ?? t("audit.system") },
-      { label: t("audit.time"), cell: ({ created_at: at }) => el("time", { datetime: at }, moment(at)) },
+      {
+        label: t("audit.time"),
+        cell: ({ created_at: at }) => el("time", { datetime: at }, moment(at)),
+      },
     ],
-    ask: (query, signal) => call("get", "/admin/teams/{id}/audit-logs", { path, query: { ...query, limit: 10 }, signal }),
+    ask: (query, signal) =>
+      call("get", "/admin/teams/{id}/audit-logs", { path, query: { ...query, limit: 10 }, signal }),
   });
   return panel("events", t("team.events"), {}, events);
 }
 
 function archivePanel() {
   const archive = actButton(t("team.archive"), { class: "danger-line" }, async () => {
-    if (!(await confirmed({ title: t("team.archive"), text: t("team.archive_text"), verb: t("team.archive") }))) return;
+    if (
+      !(await confirmed({
+        title: t("team.archive"),
+        text: t("team.archive_text"),
+        verb: t("team.archive"),
+      }))
+    )
+      return;
     await orSignIn(call("delete", "/admin/teams/{id}", { path }));
     await reload();
     toast(t("team.archived"));
   });
-  return panel("archive", t("team.archive"), { lead: t("team.archive_text") }, el("div", { class: "form-actions" }, archive));
+  return panel(
+    "archive",
+    t("team.archive"),
+    { lead: t("team.archive_text") },
+    el("div", { class: "form-actions" }, archive),
+  );
 }
 
 /** @param {Team} team */
 function restorePanel({ archived_at: at }) {
-  const restore = actButton(t("team.restore"), { class: "primary" }, async () => {
-    await orSignIn(call("post", "/admin/teams/{id}/restore", { path }));
-    await reload();
-    toast(t("team.restored"));
-  }, { fail: (error) => failedMeanwhile(error, reload) });
-  return panel("restore", t("team.is_archived"), { lead: t("team.since", { time: at ? moment(at) : "" }) }, el("div", { class: "form-actions" }, restore));
+  const restore = actButton(
+    t("team.restore"),
+    { class: "primary" },
+    async () => {
+      await orSignIn(call("post", "/admin/teams/{id}/restore", { path }));
+      await reload();
+      toast(t("team.restored"));
+    },
+    { fail: (error) => failedMeanwhile(error, reload) },
+  );
+  return panel(
+    "restore",
+    t("team.is_archived"),
+    { lead: t("team.since", { time: at ? moment(at) : "" }) },
+    el("div", { class: "form-actions" }, restore),
+  );
 }

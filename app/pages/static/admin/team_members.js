@@ -30,18 +30,42 @@ function roleChoices() {
  */
 export function membersPanel(path, isArchived, reloadTeam) {
   const host = el("div", { class: "list" });
-  const add = button(t("team.add"), { click: () => askForMember(path, () => reload(), reloadTeam) });
+  const add = button(t("team.add"), {
+    click: () => askForMember(path, () => reload(), reloadTeam),
+  });
   /** @type {() => Promise<void>} */
   const reload = list({
     host,
     label: t("teams.members"),
     columns: [
       { label: t("users.name"), cell: nameCell },
-      { label: t("users.email"), cell: ({ email, status }) => [el("span", {}, email), status === "disabled" && badge(t("user.status.disabled"), "bad")] },
-      { label: t("users.role"), cell: (member) => (isArchived ? t(`team_role.${member.role}`) : roleSelect(path, member, () => reload(), reloadTeam)) },
-      { label: t("remove"), kind: "actions", cell: (member) => (isArchived ? null : removeButton(path, member, () => reload(), reloadTeam)) },
+      {
+        label: t("users.email"),
+        cell: ({ email, status }) => [
+          el("span", {}, email),
+          status === "disabled" && badge(t("user.status.disabled"), "bad"),
+        ],
+      },
+      {
+        label: t("users.role"),
+        cell: (member) =>
+          isArchived
+            ? t(`team_role.${member.role}`)
+            : roleSelect(path, member, () => reload(), reloadTeam),
+      },
+      {
+        label: t("remove"),
+        kind: "actions",
+        cell: (member) =>
+          isArchived ? null : removeButton(path, member, () => reload(), reloadTeam),
+      },
     ],
-    ask: (query, signal) => call("get", "/admin/teams/{id}/members", { path, query: /** @type {Record<string, any>} */ (query), signal }),
+    ask: (query, signal) =>
+      call("get", "/admin/teams/{id}/members", {
+        path,
+        query: /** @type {Record<string, any>} */ (query),
+        signal,
+      }),
   });
   return panel("members", t("teams.members"), { actions: isArchived ? [] : [add] }, host);
 }
@@ -49,7 +73,12 @@ export function membersPanel(path, isArchived, reloadTeam) {
 /** @param {Member} member */
 function nameCell({ user }) {
   const name = user.profile.display_name || user.username;
-  return el("a", { class: "person", href: `/admin/users/${user.id}` }, avatar(name, user.profile.avatar.url_512), el("span", {}, name));
+  return el(
+    "a",
+    { class: "person", href: `/admin/users/${user.id}` },
+    avatar(name, user.profile.avatar.url_512),
+    el("span", {}, name),
+  );
 }
 
 /**
@@ -59,11 +88,23 @@ function nameCell({ user }) {
  * @param {() => Promise<void>} reloadTeam
  */
 function roleSelect(path, { user, role, updated_at }, reload, reloadTeam) {
-  const choice = select(`role-${user.id}`, roleChoices(), { value: role, class: "narrow", "aria-label": t("team.role_of", { name: user.username }) });
+  const choice = select(`role-${user.id}`, roleChoices(), {
+    value: role,
+    class: "narrow",
+    "aria-label": t("team.role_of", { name: user.username }),
+  });
   choice.addEventListener("change", async () => {
     try {
-      const body = { role: /** @type {Member["role"]} */ (choice.value), expected_updated_at: updated_at };
-      await orSignIn(call("patch", "/admin/teams/{id}/members/{user_id}", { path: { ...path, user_id: String(user.id) }, body }));
+      const body = {
+        role: /** @type {Member["role"]} */ (choice.value),
+        expected_updated_at: updated_at,
+      };
+      await orSignIn(
+        call("patch", "/admin/teams/{id}/members/{user_id}", {
+          path: { ...path, user_id: String(user.id) },
+          body,
+        }),
+      );
       toast(t("saved"));
       await reload();
     } catch (error) {
@@ -82,12 +123,28 @@ function roleSelect(path, { user, role, updated_at }, reload, reloadTeam) {
  */
 function removeButton(path, { user }, reload, reloadTeam) {
   const name = user.username;
-  return actButton(t("remove"), { class: "link", "aria-label": `${t("remove")}: ${name}` }, async () => {
-    if (!(await confirmed({ title: t("user.remove_title", { name }), text: t("team.remove_text", { name }), verb: t("remove") }))) return;
-    await orSignIn(call("delete", "/admin/teams/{id}/members/{user_id}", { path: { ...path, user_id: String(user.id) } }));
-    toast(t("user.removed"));
-    await reload();
-  }, { fail: (error) => failedMeanwhile(error, reloadTeam) });
+  return actButton(
+    t("remove"),
+    { class: "link", "aria-label": `${t("remove")}: ${name}` },
+    async () => {
+      if (
+        !(await confirmed({
+          title: t("user.remove_title", { name }),
+          text: t("team.remove_text", { name }),
+          verb: t("remove"),
+        }))
+      )
+        return;
+      await orSignIn(
+        call("delete", "/admin/teams/{id}/members/{user_id}", {
+          path: { ...path, user_id: String(user.id) },
+        }),
+      );
+      toast(t("user.removed"));
+      await reload();
+    },
+    { fail: (error) => failedMeanwhile(error, reloadTeam) },
+  );
 }
 
 /**
@@ -98,22 +155,35 @@ function removeButton(path, { user }, reload, reloadTeam) {
 function askForMember(path, reload, reloadTeam) {
   let isArchived = false;
   const who = textInput("identifier", { id: "member", required: true, autocapitalize: "none" });
-  const fields = { not_found: "identifier", "team.member_exists": "identifier", conflict: "identifier", bad_request: "identifier" };
-  const close = formDialog(t("team.add"), t("team.add"), [field(t("teams.owner_account"), who), field(t("users.role"), select("role", roleChoices(), { id: "member-role", value: "member" }))], {
-    fields,
-    own: { not_found: "teams.no_account" },
-    async submit({ identifier = "", role }) {
-      const body = { identifier: identifier.trim(), role: /** @type {Member["role"]} */ (role) };
-      await orSignIn(call("post", "/admin/teams/{id}/members", { path, body }));
-      close();
-      toast(t("saved"));
-      await reload();
+  const fields = {
+    not_found: "identifier",
+    "team.member_exists": "identifier",
+    conflict: "identifier",
+    bad_request: "identifier",
+  };
+  const close = formDialog(
+    t("team.add"),
+    t("team.add"),
+    [
+      field(t("teams.owner_account"), who),
+      field(t("users.role"), select("role", roleChoices(), { id: "member-role", value: "member" })),
+    ],
+    {
+      fields,
+      own: { not_found: "teams.no_account" },
+      async submit({ identifier = "", role }) {
+        const body = { identifier: identifier.trim(), role: /** @type {Member["role"]} */ (role) };
+        await orSignIn(call("post", "/admin/teams/{id}/members", { path, body }));
+        close();
+        toast(t("saved"));
+        await reload();
+      },
+      taken(refusal) {
+        isArchived ||= isOutdated(refusal);
+        if (!(refusal.code in fields)) close();
+        return false;
+      },
+      closed: () => isArchived && reloadTeam().catch(showProblem),
     },
-    taken(refusal) {
-      isArchived ||= isOutdated(refusal);
-      if (!(refusal.code in fields)) close();
-      return false;
-    },
-    closed: () => isArchived && reloadTeam().catch(showProblem),
-  });
+  );
 }

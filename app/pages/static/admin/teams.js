@@ -18,7 +18,18 @@ open(() => {
   const host = el("div", { class: "list" });
   const search = field(t("list.search"), textInput("keyword", { type: "search", maxlength: 255 }));
   search.classList.add("wide");
-  const filters = el("form", { class: "toolbar", role: "search" }, search, field(t("teams.which"), select("archived", [["", t("teams.in_use")], ["true", t("teams.archived")]])));
+  const filters = el(
+    "form",
+    { class: "toolbar", role: "search" },
+    search,
+    field(
+      t("teams.which"),
+      select("archived", [
+        ["", t("teams.in_use")],
+        ["true", t("teams.archived")],
+      ]),
+    ),
+  );
   replace(byId("content"), filters, host);
   /** @type {() => Promise<void>} */
   const reload = list({
@@ -28,29 +39,65 @@ open(() => {
     sorted: { by: "created_at", order: "desc" },
     empty: { title: t("teams.empty"), text: t("teams.empty_text") },
     columns: [
-      { label: t("teams.name"), sort: "name", cell: (team) => [el("a", { href: `/admin/teams/${team.id}` }, team.name), team.description && el("span", { class: "hint" }, team.description)] },
+      {
+        label: t("teams.name"),
+        sort: "name",
+        cell: (team) => [
+          el("a", { href: `/admin/teams/${team.id}` }, team.name),
+          team.description && el("span", { class: "hint" }, team.description),
+        ],
+      },
       { label: t("teams.members"), kind: "number", cell: (team) => count(team.member_count) },
-      { label: t("users.storage"), sort: "storage_used", kind: "number", cell: (team) => size(team.storage_used) },
-      { label: t("users.created"), sort: "created_at", cell: ({ created_at: at }) => el("time", { datetime: at, title: moment(at) }, day(at)) },
+      {
+        label: t("users.storage"),
+        sort: "storage_used",
+        kind: "number",
+        cell: (team) => size(team.storage_used),
+      },
+      {
+        label: t("users.created"),
+        sort: "created_at",
+        cell: ({ created_at: at }) => el("time", { datetime: at, title: moment(at) }, day(at)),
+      },
     ],
-    ask: (query, signal) => call("get", "/admin/teams", { query: /** @type {Record<string, any>} */ (query), signal }),
+    ask: (query, signal) =>
+      call("get", "/admin/teams", { query: /** @type {Record<string, any>} */ (query), signal }),
   });
-  byId("page-actions").append(button(t("teams.new"), { class: "primary", click: askForTeam }), reloadButton(reload));
+  byId("page-actions").append(
+    button(t("teams.new"), { class: "primary", click: askForTeam }),
+    reloadButton(reload),
+  );
 });
 
 function askForTeam() {
   const name = textInput("name", { id: "team-name", required: true, maxlength: MAX_NAME_LENGTH });
-  formDialog(t("teams.new"), t("teams.create"), [
-    field(t("teams.name"), name),
-    field(t("teams.description"), textInput("description", { id: "team-description", maxlength: 1024 })),
-    field(t("teams.owner"), textInput("owner", { id: "team-owner", required: true, autocapitalize: "none" }), { hint: t("teams.owner_hint") }),
-  ], {
-    fields: { not_found: "owner", conflict: "owner" },
-    own: { not_found: "teams.no_account" },
-    async submit({ name: wanted = "", description = "", owner = "" }) {
-      const body = { name: wanted.trim(), description: description.trim(), admin_identifier: owner.trim() };
-      const team = await orSignIn(call("post", "/admin/teams", { body }));
-      await leaveFor(`/admin/teams/${team.id}`);
+  formDialog(
+    t("teams.new"),
+    t("teams.create"),
+    [
+      field(t("teams.name"), name),
+      field(
+        t("teams.description"),
+        textInput("description", { id: "team-description", maxlength: 1024 }),
+      ),
+      field(
+        t("teams.owner"),
+        textInput("owner", { id: "team-owner", required: true, autocapitalize: "none" }),
+        { hint: t("teams.owner_hint") },
+      ),
+    ],
+    {
+      fields: { not_found: "owner", conflict: "owner" },
+      own: { not_found: "teams.no_account" },
+      async submit({ name: wanted = "", description = "", owner = "" }) {
+        const body = {
+          name: wanted.trim(),
+          description: description.trim(),
+          admin_identifier: owner.trim(),
+        };
+        const team = await orSignIn(call("post", "/admin/teams", { body }));
+        await leaveFor(`/admin/teams/${team.id}`);
+      },
     },
-  });
+  );
 }

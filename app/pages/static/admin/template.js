@@ -23,7 +23,11 @@ const name = String(window.location.pathname.split("/").at(-1));
 open(async () => {
   const templates = await load(() => orSignIn(call("get", "/admin/mail/templates")));
   const template = templates.find((one) => one.template === name);
-  if (!template) return replace(byId("content"), empty(t("template.none"), null, el("a", { href: "/admin/mail" }, t("mail.title"))));
+  if (!template)
+    return replace(
+      byId("content"),
+      empty(t("template.none"), null, el("a", { href: "/admin/mail" }, t("mail.title"))),
+    );
   byId("title").textContent = t(`mail_template.${name}`);
   setTitle(t(`mail_template.${name}`));
   return showStored(template);
@@ -32,8 +36,14 @@ open(async () => {
 /** @param {Template} template */
 async function showStored(template) {
   const keys = [template.subject_key, template.html_key];
-  const [subject, html] = await load(() => orSignIn(Promise.all(keys.map((key) => call("get", "/admin/config/{key}", { path: { key } })))));
-  show({ ...template, is_overridden: [subject, html].some((one) => one?.is_set) }, String(subject?.value ?? ""), String(html?.value ?? ""));
+  const [subject, html] = await load(() =>
+    orSignIn(Promise.all(keys.map((key) => call("get", "/admin/config/{key}", { path: { key } })))),
+  );
+  show(
+    { ...template, is_overridden: [subject, html].some((one) => one?.is_set) },
+    String(subject?.value ?? ""),
+    String(html?.value ?? ""),
+  );
 }
 
 /**
@@ -43,8 +53,19 @@ async function showStored(template) {
  */
 function show(template, storedSubject, storedHtml) {
   const { subject_key: subjectKey, html_key: htmlKey, variables } = template;
-  const subject = textInput("subject", { value: storedSubject, maxlength: 255, placeholder: t("template.built_in") });
-  const html = el("textarea", { id: "html", name: "html", rows: 18, spellcheck: "false", class: "mono", placeholder: t("template.built_in") });
+  const subject = textInput("subject", {
+    value: storedSubject,
+    maxlength: 255,
+    placeholder: t("template.built_in"),
+  });
+  const html = el("textarea", {
+    id: "html",
+    name: "html",
+    rows: 18,
+    spellcheck: "false",
+    class: "mono",
+    placeholder: t("template.built_in"),
+  });
   html.value = storedHtml;
   /** @type {Record<string, string>} */
   const drawn = { [subjectKey]: subject.value, [htmlKey]: html.value };
@@ -54,14 +75,25 @@ function show(template, storedSubject, storedHtml) {
     { method: "post", novalidate: true },
     field(t("template.subject"), subject, { hint: t("template.empty_hint") }),
     field(t("template.html"), html),
-    el("p", { class: "hint" }, t("template.placeholders"), " ", ...variables.flatMap((one) => [el("code", {}, `{{${one}}}`), " "])),
+    el(
+      "p",
+      { class: "hint" },
+      t("template.placeholders"),
+      " ",
+      ...variables.flatMap((one) => [el("code", {}, `{{${one}}}`), " "]),
+    ),
     submitLine(t("save"), template.is_overridden && back),
   );
   warnOfLoss(form);
   const preview = previewOf(() => ({ subject: subject.value, html: html.value }));
   for (const control of [subject, html]) control.addEventListener("input", preview.later);
-  const save = async (/** @type {Record<string, string>} */ values, /** @type {string[]} */ unset) => {
-    await orSignIn(call("patch", "/admin/config", { body: /** @type {any} */ ({ values, unset }) }));
+  const save = async (
+    /** @type {Record<string, string>} */ values,
+    /** @type {string[]} */ unset,
+  ) => {
+    await orSignIn(
+      call("patch", "/admin/config", { body: /** @type {any} */ ({ values, unset }) }),
+    );
     toast(t("saved"));
   };
   handle(form, {
@@ -69,20 +101,40 @@ function show(template, storedSubject, storedHtml) {
     fields: { bad_request: "html" },
     async submit() {
       // What is as it was drawn is left to who may have changed it meanwhile.
-      const given = Object.entries({ [subjectKey]: subject.value, [htmlKey]: html.value }).filter(([key, value]) => value !== drawn[key]);
+      const given = Object.entries({ [subjectKey]: subject.value, [htmlKey]: html.value }).filter(
+        ([key, value]) => value !== drawn[key],
+      );
       const set = Object.fromEntries(given.filter(([, value]) => value.trim()));
-      await save(set, given.map(([key]) => key).filter((key) => !(key in set)));
+      await save(
+        set,
+        given.map(([key]) => key).filter((key) => !(key in set)),
+      );
       await showStored(template);
     },
   });
   back.addEventListener("click", () =>
     act(back, t("one_moment"), async () => {
-      if (!(await confirmed({ title: t("settings.back"), text: t("template.back_text"), verb: t("settings.back") }))) return;
+      if (
+        !(await confirmed({
+          title: t("settings.back"),
+          text: t("template.back_text"),
+          verb: t("settings.back"),
+        }))
+      )
+        return;
       await save({}, [subjectKey, htmlKey]);
       show({ ...template, is_overridden: false }, "", "");
     }),
   );
-  replace(byId("content"), el("div", { class: "two wide" }, panel("text", t("mail.text"), {}, form), panel("preview", t("template.preview"), { lead: t("template.preview_lead") }, preview.node)));
+  replace(
+    byId("content"),
+    el(
+      "div",
+      { class: "two wide" },
+      panel("text", t("mail.text"), {}, form),
+      panel("preview", t("template.preview"), { lead: t("template.preview_lead") }, preview.node),
+    ),
+  );
   preview.now();
 }
 
@@ -98,7 +150,12 @@ function previewOf(draft) {
     const { subject: title, html } = draft();
     const body = { ...(title.trim() ? { subject: title } : {}), ...(html.trim() ? { html } : {}) };
     try {
-      const made = await orSignIn(call("post", "/admin/mail/templates/{template}/preview", { path: { template: /** @type {any} */ (name) }, body }));
+      const made = await orSignIn(
+        call("post", "/admin/mail/templates/{template}/preview", {
+          path: { template: /** @type {any} */ (name) },
+          body,
+        }),
+      );
       if (own !== number) return;
       subject.textContent = made.subject;
       // Not `src`: the back button would lead to the drafts before.
@@ -112,7 +169,8 @@ function previewOf(draft) {
       );
     } catch (error) {
       if (own !== number) return;
-      if (error instanceof Refusal && error.code === "bad_request") replace(unknown, el("p", { class: "note bad" }, english(error.msg)));
+      if (error instanceof Refusal && error.code === "bad_request")
+        replace(unknown, el("p", { class: "note bad" }, english(error.msg)));
       else showProblem(error, { isQuiet: true });
     }
   };

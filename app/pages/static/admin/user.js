@@ -28,10 +28,15 @@ const id = idOfAddress();
 open(async (me) => {
   let found;
   try {
-    found = await load(() => orSignIn(Promise.all([call("get", "/admin/users/{id}", { path: { id } }), groupChoices()])));
+    found = await load(() =>
+      orSignIn(Promise.all([call("get", "/admin/users/{id}", { path: { id } }), groupChoices()])),
+    );
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== "not_found") throw error;
-    replace(byId("content"), empty(t("user.none"), null, el("a", { href: "/admin/users" }, t("user.back"))));
+    replace(
+      byId("content"),
+      empty(t("user.none"), null, el("a", { href: "/admin/users" }, t("user.back"))),
+    );
     return;
   }
   const [user, groups] = found;
@@ -48,7 +53,14 @@ open(async (me) => {
   };
   const showChanged = showAccess(hosts.access, user, groups, isOwn, changed);
   changed(user);
-  replace(byId("content"), hosts.head, hosts.access, hosts.security, hosts.events, isOwn ? null : deletionPanel(user));
+  replace(
+    byId("content"),
+    hosts.head,
+    hosts.access,
+    hosts.security,
+    hosts.events,
+    isOwn ? null : deletionPanel(user),
+  );
   if (isOwn) showOwn(hosts.security);
   else readSecurity = await showSecurity(hosts.security, user, changed);
 });
@@ -64,16 +76,21 @@ function showHead(host, user, isOwn, changed) {
   byId("title").textContent = name;
   byId("lead").textContent = user.email;
   setTitle(name);
-  replace(
-    byId("page-actions"),
-    statusBadge(user),
-  );
+  replace(byId("page-actions"), statusBadge(user));
   replace(
     host,
     panel(
       "who",
       t("user.who"),
-      { actions: isOwn ? [] : [actButton(t("user.change_email"), { class: "secondary small" }, async () => (await onDemand(() => import("./user_dialogs.js"))).askForEmail(user, changed))] },
+      {
+        actions: isOwn
+          ? []
+          : [
+              actButton(t("user.change_email"), { class: "secondary small" }, async () =>
+                (await onDemand(() => import("./user_dialogs.js"))).askForEmail(user, changed),
+              ),
+            ],
+      },
       el(
         "div",
         { class: "who-line" },
@@ -94,32 +111,69 @@ function showHead(host, user, isOwn, changed) {
 
 /** @param {HTMLElement} host */
 function showOwn(host) {
-  replace(host, panel("security", t("security.title"), { lead: t("user.own_security") }, el("p", {}, el("a", { class: "button secondary", href: "/settings/security" }, t("user.to_own")))));
+  replace(
+    host,
+    panel(
+      "security",
+      t("security.title"),
+      { lead: t("user.own_security") },
+      el(
+        "p",
+        {},
+        el("a", { class: "button secondary", href: "/settings/security" }, t("user.to_own")),
+      ),
+    ),
+  );
 }
 
 /** @param {HTMLElement} host */
 function showEvents(host) {
   const events = el("div", { class: "list" });
-  replace(host, panel("events", t("user.events"), { actions: [el("a", { href: `/admin/audit?user_id=${id}` }, t("audit.title"))] }, events));
+  replace(
+    host,
+    panel(
+      "events",
+      t("user.events"),
+      { actions: [el("a", { href: `/admin/audit?user_id=${id}` }, t("audit.title"))] },
+      events,
+    ),
+  );
   return list({
     host: events,
     isAside: true,
     label: t("user.events"),
     columns: eventColumns(),
-    ask: (query, signal) => call("get", "/admin/users/{id}/audit-logs", { path: { id }, query: { ...query, limit: 10 }, signal }),
+    ask: (query, signal) =>
+      call("get", "/admin/users/{id}/audit-logs", {
+        path: { id },
+        query: { ...query, limit: 10 },
+        signal,
+      }),
   });
 }
 
 /** @param {User} user */
 function deletionPanel({ username }) {
   const remove = actButton(t("user.delete"), { class: "danger" }, async () => {
-    const isWanted = await confirmed({ title: t("user.delete_title", { name: username }), text: t("user.delete_text"), verb: t("user.delete"), typed: username });
+    const isWanted = await confirmed({
+      title: t("user.delete_title", { name: username }),
+      text: t("user.delete_text"),
+      verb: t("user.delete"),
+      typed: username,
+    });
     if (!isWanted) return;
     const isDone = await asOwner(t("user.why"), async () => {
-      await orSignIn(call("delete", "/admin/users/{id}", { path: { id }, query: { confirm: username } }));
+      await orSignIn(
+        call("delete", "/admin/users/{id}", { path: { id }, query: { confirm: username } }),
+      );
       return true;
     });
     if (isDone) await leaveFor("/admin/users");
   });
-  return panel("deletion", t("user.delete"), { lead: t("user.delete_text") }, el("div", { class: "form-actions" }, remove));
+  return panel(
+    "deletion",
+    t("user.delete"),
+    { lead: t("user.delete_text") },
+    el("div", { class: "form-actions" }, remove),
+  );
 }

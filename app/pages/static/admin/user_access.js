@@ -39,25 +39,51 @@ export function showAccess(host, user, groups, isOwn, changed) {
     saving = next;
     return next;
   };
-  const role = select("role", [["user", t("role.user")], ["admin", t("role.admin")]], { value: user.role });
+  const role = select(
+    "role",
+    [
+      ["user", t("role.user")],
+      ["admin", t("role.admin")],
+    ],
+    { value: user.role },
+  );
   role.addEventListener("change", async () => {
     const wanted = role.value; // what is being saved meanwhile sets the control to what was
     const isTaken = wanted === "user";
     const text = isTaken ? t("user.role_take_text") : t("user.role_give_text");
-    const isWanted = await confirmed({ title: t("user.role_title", { name: user.username }), text, verb: t("user.role_verb") });
+    const isWanted = await confirmed({
+      title: t("user.role_title", { name: user.username }),
+      text,
+      verb: t("user.role_verb"),
+    });
     if (isWanted) role.value = wanted;
     if (!isWanted || !(await save({ role: wanted }))) role.value = newest.role;
   });
   const group = select("policy_group_id", groups, { value: String(user.policy_group_id ?? "") });
   group.addEventListener("change", async () => {
-    if (!(await save({ policy_group_id: Number(group.value) }))) group.value = String(newest.policy_group_id ?? "");
+    if (!(await save({ policy_group_id: Number(group.value) })))
+      group.value = String(newest.policy_group_id ?? "");
   });
   const isEnabled = () => newest.status === "active";
-  const enabled = toggle("enabled", t("user.enabled"), t("user.enabled_hint"), isEnabled, (isOn) => save({ status: isOn ? "active" : "disabled" }));
+  const enabled = toggle("enabled", t("user.enabled"), t("user.enabled_hint"), isEnabled, (isOn) =>
+    save({ status: isOn ? "active" : "disabled" }),
+  );
   const mustChange = () => newest.must_change_password;
-  const change = toggle("must_change_password", t("user.must_change"), t("user.must_change_hint"), mustChange, (isOn) => save({ must_change_password: isOn }));
+  const change = toggle(
+    "must_change_password",
+    t("user.must_change"),
+    t("user.must_change_hint"),
+    mustChange,
+    (isOn) => save({ must_change_password: isOn }),
+  );
   const isVerified = () => newest.email_verified;
-  const address = toggle("email_verified", t("user.verified"), t("user.verified_hint"), isVerified, () => save({ email_verified: true }));
+  const address = toggle(
+    "email_verified",
+    t("user.verified"),
+    t("user.verified_hint"),
+    isVerified,
+    () => save({ email_verified: true }),
+  );
   address.box.hidden = isVerified();
   const quota = el("div", {}, quotaForm(user, save));
   replace(
@@ -83,7 +109,9 @@ export function showAccess(host, user, groups, isOwn, changed) {
     newest = now;
     if (!isSameQuota) replace(quota, quotaForm(now, save));
     if (now.email_verified && address.box.contains(document.activeElement)) {
-      const next = /** @type {HTMLElement | null | undefined} */ (address.box.nextElementSibling?.querySelector("select, input"));
+      const next = /** @type {HTMLElement | null | undefined} */ (
+        address.box.nextElementSibling?.querySelector("select, input")
+      );
       next?.focus();
     }
     address.box.hidden = now.email_verified;
@@ -119,8 +147,18 @@ function toggle(name, label, hint, isOn, save) {
  */
 function quotaForm(user, save) {
   const quota = quotaField(user.storage_quota);
-  const used = el("p", { class: "hint" }, t("profile.storage_used_now", { used: size(user.storage_used) }));
-  const drawn = el("form", { method: "post", novalidate: true }, quota.box, used, submitLine(t("user.save_quota")));
+  const used = el(
+    "p",
+    { class: "hint" },
+    t("profile.storage_used_now", { used: size(user.storage_used) }),
+  );
+  const drawn = el(
+    "form",
+    { method: "post", novalidate: true },
+    quota.box,
+    used,
+    submitLine(t("user.save_quota")),
+  );
   handle(drawn, {
     busy: t("saving"),
     async submit() {
@@ -143,13 +181,18 @@ async function saved(user, change, changed) {
   const path = { id: String(user.id) };
   const body = { ...change, expected_updated_at: user.updated_at };
   try {
-    const now = await asOwner(t("user.why"), () => orSignIn(call("patch", "/admin/users/{id}", { path, body })));
+    const now = await asOwner(t("user.why"), () =>
+      orSignIn(call("patch", "/admin/users/{id}", { path, body })),
+    );
     if (!now) return false;
     changed(now);
     toast(t("saved"));
     return true;
   } catch (error) {
-    const now = error instanceof Refusal && error.code === "conflict" ? await orSignIn(call("get", "/admin/users/{id}", { path })).catch(() => null) : null;
+    const now =
+      error instanceof Refusal && error.code === "conflict"
+        ? await orSignIn(call("get", "/admin/users/{id}", { path })).catch(() => null)
+        : null;
     if (now && now.updated_at !== user.updated_at) {
       changed(now);
       showNotice(t("user.changed_meanwhile"), { kind: "warn" });

@@ -21,11 +21,17 @@ export function askForPassword({ id, username }, done) {
   const ticked = checkbox("must_change_password", t("new_user.must_change"), { checked: true });
   askFor(
     t("user.set_password"),
-    [el("p", { class: "lead" }, t("user.set_password_text", { name: username })), passwordField("password", t("new_user.password"), "new-password"), ticked],
+    [
+      el("p", { class: "lead" }, t("user.set_password_text", { name: username })),
+      passwordField("password", t("new_user.password"), "new-password"),
+      ticked,
+    ],
     { password: CHECKS.password ?? String },
     async ({ password = "", must_change_password: mustChange }) => {
       const body = { password, must_change_password: mustChange === "on" };
-      return orSignIn(call("put", "/admin/users/{id}/password", { path: { id: String(id) }, body }));
+      return orSignIn(
+        call("put", "/admin/users/{id}/password", { path: { id: String(id) }, body }),
+      );
     },
     done,
   );
@@ -36,12 +42,32 @@ export function askForPassword({ id, username }, done) {
  * @param {(user: User) => void} changed
  */
 export function askForEmail({ id, email: old }, changed) {
-  const ticked = checkbox("verified", t("user.email_counts"), { hint: t("user.email_counts_hint") });
+  const ticked = checkbox("verified", t("user.email_counts"), {
+    hint: t("user.email_counts_hint"),
+  });
   askFor(
     t("user.change_email"),
-    [field(t("users.email"), textInput("email", { id: "change-email", type: "email", value: old, required: true, autocapitalize: "none" })), ticked],
+    [
+      field(
+        t("users.email"),
+        textInput("email", {
+          id: "change-email",
+          type: "email",
+          value: old,
+          required: true,
+          autocapitalize: "none",
+        }),
+      ),
+      ticked,
+    ],
     { email: CHECKS.email ?? String },
-    ({ email = "", verified }) => orSignIn(call("put", "/admin/users/{id}/email", { path: { id: String(id) }, body: { email: email.trim(), verified: verified === "on" } })),
+    ({ email = "", verified }) =>
+      orSignIn(
+        call("put", "/admin/users/{id}/email", {
+          path: { id: String(id) },
+          body: { email: email.trim(), verified: verified === "on" },
+        }),
+      ),
     changed,
   );
 }
@@ -58,7 +84,11 @@ function askFor(title, content, checks, work, done) {
   const close = formDialog(title, t("save"), content, {
     busy: t("saving"),
     checks,
-    fields: { "auth.email_exists": "email", "auth.email_blocked": "email", "auth.email_not_allowlisted": "email" },
+    fields: {
+      "auth.email_exists": "email",
+      "auth.email_blocked": "email",
+      "auth.email_not_allowlisted": "email",
+    },
     async submit(values) {
       const answer = await asOwner(t("user.why"), () => work(values));
       if (answer === null) return;

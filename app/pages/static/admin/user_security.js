@@ -29,7 +29,15 @@ import { toast } from "../console/toast.js";
  */
 export async function showSecurity(host, user, changed) {
   const path = { id: String(user.id) };
-  const read = () => load(() => orSignIn(Promise.all([call("get", "/admin/users/{id}/credentials", { path }), call("get", "/admin/users/{id}/sessions", { path })])));
+  const read = () =>
+    load(() =>
+      orSignIn(
+        Promise.all([
+          call("get", "/admin/users/{id}/credentials", { path }),
+          call("get", "/admin/users/{id}/sessions", { path }),
+        ]),
+      ),
+    );
   const again = async () => {
     const [credentials, sessions] = await read();
     const about = { user, path, again };
@@ -45,15 +53,38 @@ export async function showSecurity(host, user, changed) {
  * @param {(user: User) => void} changed
  */
 function credentialsPanel(about, credentials, changed) {
-  const { has_password: hasPassword, factors, passkeys, external_links: links, failed_attempts: failed, locked_until: locked } = credentials;
+  const {
+    has_password: hasPassword,
+    factors,
+    passkeys,
+    external_links: links,
+    failed_attempts: failed,
+    locked_until: locked,
+  } = credentials;
   const { user, path, again } = about;
   const renew = () => readAgain(about, changed);
   const buttons = [
-    doer("user.reset_mail", () => call("post", "/admin/users/{id}/password-reset-mail", { path }), { done: "user.reset_mail_sent" }),
-    actButton(t("user.set_password"), { class: "secondary small" }, async () => (await onDemand(() => import("./user_dialogs.js"))).askForPassword(user, renew)),
-    doer("user.generate", () => call("put", "/admin/users/{id}/password", { path, body: {} }), { ask: "user.generate_text", then: (answer) => showGenerated(about, answer, changed) }),
-    factors.length > 0 && doer("user.reset_mfa", () => call("delete", "/admin/users/{id}/mfa", { path }), { ask: "user.reset_mfa_text", done: "user.reset_mfa_done", then: again }),
-    Boolean(failed || locked) && doer("user.unlock", () => call("post", "/admin/users/{id}/unlock", { path }), { done: "user.unlocked", then: again }),
+    doer("user.reset_mail", () => call("post", "/admin/users/{id}/password-reset-mail", { path }), {
+      done: "user.reset_mail_sent",
+    }),
+    actButton(t("user.set_password"), { class: "secondary small" }, async () =>
+      (await onDemand(() => import("./user_dialogs.js"))).askForPassword(user, renew),
+    ),
+    doer("user.generate", () => call("put", "/admin/users/{id}/password", { path, body: {} }), {
+      ask: "user.generate_text",
+      then: (answer) => showGenerated(about, answer, changed),
+    }),
+    factors.length > 0 &&
+      doer("user.reset_mfa", () => call("delete", "/admin/users/{id}/mfa", { path }), {
+        ask: "user.reset_mfa_text",
+        done: "user.reset_mfa_done",
+        then: again,
+      }),
+    Boolean(failed || locked) &&
+      doer("user.unlock", () => call("post", "/admin/users/{id}/unlock", { path }), {
+        done: "user.unlocked",
+        then: again,
+      }),
   ];
   return panel(
     "security",
@@ -61,8 +92,14 @@ function credentialsPanel(about, credentials, changed) {
     { lead: locked ? t("user.locked", { time: moment(locked) }) : "" },
     facts([
       [t("user.password"), hasPassword ? t("user.is_set") : t("none")],
-      [t("user.second_factor"), factors.length > 0 ? factors.map(({ name }) => name).join(", ") : t("none")],
-      [t("user.last_sign_in"), credentials.last_sign_in_at ? ago(credentials.last_sign_in_at) : t("never")],
+      [
+        t("user.second_factor"),
+        factors.length > 0 ? factors.map(({ name }) => name).join(", ") : t("none"),
+      ],
+      [
+        t("user.last_sign_in"),
+        credentials.last_sign_in_at ? ago(credentials.last_sign_in_at) : t("never"),
+      ],
       [t("user.failed"), failed ? String(failed) : ""],
     ]),
     el("div", { class: "form-actions" }, ...buttons),
@@ -98,7 +135,12 @@ async function showGenerated(about, { generated_password: password }, changed) {
   if (password) {
     const { username } = about.user;
     const text = t("new_user.generated", { name: username });
-    await showOnce({ title: t("new_user.password"), text, lines: [password], file: `password-${username}.txt` });
+    await showOnce({
+      title: t("new_user.password"),
+      text,
+      lines: [password],
+      file: `password-${username}.txt`,
+    });
   }
   await readAgain(about, changed);
 }
@@ -120,12 +162,17 @@ async function readAgain({ path, again }, changed) {
  */
 async function remove({ again }, title, work) {
   if (!(await confirmed({ title, text: t("user.remove_text"), verb: t("remove") }))) return;
-  const attempt = (/** @type {boolean} */ force) => asOwner(t("user.why"), async () => (await orSignIn(work(force))) ?? true);
+  const attempt = (/** @type {boolean} */ force) =>
+    asOwner(t("user.why"), async () => (await orSignIn(work(force))) ?? true);
   try {
     if ((await attempt(false)) === null) return;
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== "conflict") throw error;
-    const isForced = await confirmed({ title, text: el("p", {}, asSaid(error.msg), " ", t("user.last_way")), verb: t("user.remove_anyway") });
+    const isForced = await confirmed({
+      title,
+      text: el("p", {}, asSaid(error.msg), " ", t("user.last_way")),
+      verb: t("user.remove_anyway"),
+    });
     if (!isForced || (await attempt(true)) === null) return;
   }
   toast(t("user.removed"));
@@ -146,7 +193,15 @@ function passkeyTable(about, passkeys) {
       {
         label: t("remove"),
         kind: "actions",
-        cell: ({ id, name }) => removeButton(name, () => remove(about, t("user.remove_title", { name }), (force) => call("delete", "/admin/users/{id}/passkeys/{passkey_id}", { path: { ...about.path, passkey_id: String(id) }, query: { force } }))),
+        cell: ({ id, name }) =>
+          removeButton(name, () =>
+            remove(about, t("user.remove_title", { name }), (force) =>
+              call("delete", "/admin/users/{id}/passkeys/{passkey_id}", {
+                path: { ...about.path, passkey_id: String(id) },
+                query: { force },
+              }),
+            ),
+          ),
       },
     ],
     passkeys,
@@ -162,12 +217,23 @@ function linkTable(about, links) {
     t("user.links"),
     [
       { label: t("user.name"), cell: (link) => link.provider_display_name },
-      { label: t("user.account_there"), cell: (link) => link.email_snapshot || link.display_name_snapshot || link.subject },
+      {
+        label: t("user.account_there"),
+        cell: (link) => link.email_snapshot || link.display_name_snapshot || link.subject,
+      },
       { label: t("user.used"), cell: ({ last_login_at: at }) => (at ? ago(at) : t("never")) },
       {
         label: t("remove"),
         kind: "actions",
-        cell: ({ id, provider_display_name: name }) => removeButton(name, () => remove(about, t("user.remove_title", { name }), (force) => call("delete", "/admin/users/{id}/external-links/{link_id}", { path: { ...about.path, link_id: String(id) }, query: { force } }))),
+        cell: ({ id, provider_display_name: name }) =>
+          removeButton(name, () =>
+            remove(about, t("user.remove_title", { name }), (force) =>
+              call("delete", "/admin/users/{id}/external-links/{link_id}", {
+                path: { ...about.path, link_id: String(id) },
+                query: { force },
+              }),
+            ),
+          ),
       },
     ],
     links,
@@ -188,7 +254,11 @@ function removeButton(name, work) {
  */
 function sessionsPanel(about, sessions) {
   const { path, again } = about;
-  const all = doer("user.end_all", () => call("post", "/admin/users/{id}/sessions/revoke", { path }), { ask: "user.end_all_text", done: "user.sessions_ended", then: again });
+  const all = doer(
+    "user.end_all",
+    () => call("post", "/admin/users/{id}/sessions/revoke", { path }),
+    { ask: "user.end_all_text", done: "user.sessions_ended", then: again },
+  );
   return panel(
     "sessions",
     t("user.sessions"),
@@ -198,8 +268,18 @@ function sessionsPanel(about, sessions) {
       : table(
           t("user.sessions"),
           [
-            { label: t("user.device"), cell: ({ user_agent: agent, ip_address: address }) => [el("span", { title: agent ?? "" }, deviceWords(agent)), address && el("span", { class: "hint mono" }, address)] },
-            { label: t("user.seen"), cell: ({ last_seen_at: at }) => el("time", { datetime: at, title: moment(at) }, ago(at)) },
+            {
+              label: t("user.device"),
+              cell: ({ user_agent: agent, ip_address: address }) => [
+                el("span", { title: agent ?? "" }, deviceWords(agent)),
+                address && el("span", { class: "hint mono" }, address),
+              ],
+            },
+            {
+              label: t("user.seen"),
+              cell: ({ last_seen_at: at }) =>
+                el("time", { datetime: at, title: moment(at) }, ago(at)),
+            },
             {
               label: t("user.end"),
               kind: "actions",
@@ -218,9 +298,17 @@ function sessionsPanel(about, sessions) {
  * @param {string} device
  */
 function removeSession({ path, again }, id, device) {
-  return actButton(t("user.end"), { class: "link", "aria-label": `${t("user.end")}: ${device}` }, async () => {
-    await orSignIn(call("delete", "/admin/users/{id}/sessions/{session_id}", { path: { ...path, session_id: id } }));
-    toast(t("user.session_ended"));
-    await again();
-  });
+  return actButton(
+    t("user.end"),
+    { class: "link", "aria-label": `${t("user.end")}: ${device}` },
+    async () => {
+      await orSignIn(
+        call("delete", "/admin/users/{id}/sessions/{session_id}", {
+          path: { ...path, session_id: id },
+        }),
+      );
+      toast(t("user.session_ended"));
+      await again();
+    },
+  );
 }

@@ -31,19 +31,43 @@ open(async () => {
     filters,
     sorted: { by: "created_at", order: "desc" },
     empty: { title: t("list.empty") },
-    selection: { idOf: ({ id }) => id, nameOf: ({ username }) => username, chosen, changed: bar.update },
+    selection: {
+      idOf: ({ id }) => id,
+      nameOf: ({ username }) => username,
+      chosen,
+      changed: bar.update,
+    },
     columns: [
       { label: t("users.name"), sort: "username", cell: nameCell },
-      { label: t("users.email"), sort: "email", cell: ({ email, email_verified: isVerified }) => [el("span", {}, email), !isVerified && badge(t("users.unverified"), "warn")] },
+      {
+        label: t("users.email"),
+        sort: "email",
+        cell: ({ email, email_verified: isVerified }) => [
+          el("span", {}, email),
+          !isVerified && badge(t("users.unverified"), "warn"),
+        ],
+      },
       { label: t("users.role"), sort: "role", cell: ({ role }) => t(`role.${role}`) },
       { label: t("users.status"), sort: "status", cell: statusBadge },
-      { label: t("users.storage"), sort: "storage_used", kind: "number", cell: ({ storage_used: used }) => size(used) },
-      { label: t("users.created"), sort: "created_at", cell: ({ created_at: at }) => el("time", { datetime: at, title: moment(at) }, day(at)) },
+      {
+        label: t("users.storage"),
+        sort: "storage_used",
+        kind: "number",
+        cell: ({ storage_used: used }) => size(used),
+      },
+      {
+        label: t("users.created"),
+        sort: "created_at",
+        cell: ({ created_at: at }) => el("time", { datetime: at, title: moment(at) }, day(at)),
+      },
     ],
     ask: (query, signal) => {
       chosen.clear();
       bar.update();
-      return call("get", "/admin/users", { query: /** @type {Record<string, any>} */ (query), signal });
+      return call("get", "/admin/users", {
+        query: /** @type {Record<string, any>} */ (query),
+        signal,
+      });
     },
   });
   byId("page-actions").append(
@@ -56,22 +80,49 @@ open(async () => {
 /** @param {User} user */
 function nameCell(user) {
   const name = nameOf(user);
-  const words = el("span", {}, el("span", {}, name), name !== user.username && el("span", { class: "hint" }, user.username));
-  return el("a", { class: "person", href: `/admin/users/${user.id}` }, avatar(name, user.profile.avatar.url_512), words);
+  const words = el(
+    "span",
+    {},
+    el("span", {}, name),
+    name !== user.username && el("span", { class: "hint" }, user.username),
+  );
+  return el(
+    "a",
+    { class: "person", href: `/admin/users/${user.id}` },
+    avatar(name, user.profile.avatar.url_512),
+    words,
+  );
 }
 
 /** @param {[string, string][]} groups */
 function filterForm(groups) {
   const all = /** @type {[string, string]} */ (["", t("list.all")]);
-  const search = field(t("list.search"), textInput("keyword", { type: "search", maxlength: 255, placeholder: t("users.search_hint") }));
+  const search = field(
+    t("list.search"),
+    textInput("keyword", { type: "search", maxlength: 255, placeholder: t("users.search_hint") }),
+  );
   search.classList.add("wide");
   return el(
     "form",
     { class: "toolbar", role: "search" },
     search,
-    field(t("users.role"), select("role", [all, ["user", t("role.user")], ["admin", t("role.admin")]])),
-    field(t("users.status"), select("status", [all, ["active", t("user.status.active")], ["pending", t("user.status.pending")], ["disabled", t("user.status.disabled")]])),
+    field(
+      t("users.role"),
+      select("role", [all, ["user", t("role.user")], ["admin", t("role.admin")]]),
+    ),
+    field(
+      t("users.status"),
+      select("status", [
+        all,
+        ["active", t("user.status.active")],
+        ["pending", t("user.status.pending")],
+        ["disabled", t("user.status.disabled")],
+      ]),
+    ),
     groups.length > 1 && field(t("users.group"), select("policy_group_id", [all, ...groups])),
-    field(t("users.second_factor"), select("has_second_factor", [all, ["true", t("users.with")], ["false", t("users.without")]])),
+    field(
+      t("users.second_factor"),
+      select("has_second_factor", [all, ["true", t("users.with")], ["false", t("users.without")]]),
+    ),
   );
 }

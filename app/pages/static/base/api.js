@@ -52,7 +52,10 @@ export function meanFor(/** @type {number} */ id) {
 
 /** What a change says of itself. @returns {Record<string, string>} */
 export function headersOfChange() {
-  return { ...(csrfToken() && { "X-CSRF-Token": csrfToken() }), ...(userId && { "X-Session-User": String(userId) }) };
+  return {
+    ...(csrfToken() && { "X-CSRF-Token": csrfToken() }),
+    ...(userId && { "X-Session-User": String(userId) }),
+  };
 }
 
 /**
@@ -79,7 +82,13 @@ export async function call(method, path, options = {}) {
   const url = addressOf(path, options);
   try {
     return await send(method, url, options).catch(async (error) => {
-      if (IS_LEFT_ALONE.test(url) || !csrfToken() || !(error instanceof Refusal) || !(await hasNewToken(error))) throw error;
+      if (
+        IS_LEFT_ALONE.test(url) ||
+        !csrfToken() ||
+        !(error instanceof Refusal) ||
+        !(await hasNewToken(error))
+      )
+        throw error;
       return send(method, url, options);
     });
   } catch (error) {
@@ -159,8 +168,12 @@ async function alone(work) {
  * @param {{ path?: Record<string, unknown>, query?: Record<string, unknown> }} options
  */
 function addressOf(path, options) {
-  const filled = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(options.path?.[name])));
-  const pairs = Object.entries(options.query ?? {}).filter(([, value]) => value != null && value !== "");
+  const filled = path.replace(/\{(\w+)\}/g, (_, name) =>
+    encodeURIComponent(String(options.path?.[name])),
+  );
+  const pairs = Object.entries(options.query ?? {}).filter(
+    ([, value]) => value != null && value !== "",
+  );
   const query = new URLSearchParams(pairs.map(([name, value]) => [name, String(value)])).toString();
   return API + filled + (query && `?${query}`);
 }

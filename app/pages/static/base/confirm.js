@@ -16,10 +16,18 @@ import { isPossible, NoPasskey, stop, usePasskey } from "./webauthn.js";
 /** @typedef {(error: unknown) => void} Fail */
 
 const OWN = { "auth.credentials_failed": "confirm.wrong" };
-const OF_CODES = ["auth.mfa_code_invalid", "auth.mfa_recovery_code_used", "auth.mfa_email_code_required", "auth.mfa_email_code_expired"];
+const OF_CODES = [
+  "auth.mfa_code_invalid",
+  "auth.mfa_recovery_code_used",
+  "auth.mfa_email_code_required",
+  "auth.mfa_email_code_expired",
+];
 // They say when somebody signed in there; the service refuses the others.
 const DATED_KINDS = ["oidc", "microsoft"];
-const FIELDS = { "auth.credentials_failed": "password", ...Object.fromEntries(OF_CODES.map((code) => [code, "code"])) };
+const FIELDS = {
+  "auth.credentials_failed": "password",
+  ...Object.fromEntries(OF_CODES.map((code) => [code, "code"])),
+};
 
 /**
  * Does what may need a confirmation; asks for that if it does, and then does it once more.
@@ -40,7 +48,8 @@ export async function asOwner(why, work) {
   }
   const ways = await call("get", "/auth/confirmation");
   const providers = ways.methods.includes("external") ? await linkedProviders() : [];
-  const mayUse = (/** @type {string} */ method) => (method === "passkey" ? isPossible() : method !== "external" || providers.length > 0);
+  const mayUse = (/** @type {string} */ method) =>
+    method === "passkey" ? isPossible() : method !== "external" || providers.length > 0;
   if (!ways.methods.some(mayUse)) throw refusal; // its text says to sign in again
   const { factors } = await call("get", "/auth/mfa");
   return (await isConfirmed(why, ways, factors.length > 0, providers)) ? work() : null;
@@ -57,17 +66,31 @@ function isConfirmed(why, ways, hasApp, providers) {
   return new Promise((resolve) => {
     let isDone = false;
     const problem = el("p", { class: "field-error", role: "alert" });
-    const fail = (/** @type {unknown} */ error) => replace(problem, ...(error ? textOf(error) : []));
+    const fail = (/** @type {unknown} */ error) =>
+      replace(problem, ...(error ? textOf(error) : []));
     const done = () => {
       isDone = true;
       close();
     };
-    const cancel = el("button", { type: "button", class: "secondary", click: () => close() }, t("cancel"));
+    const cancel = el(
+      "button",
+      { type: "button", class: "secondary", click: () => close() },
+      t("cancel"),
+    );
     const passkey = ways.methods.includes("passkey") && isPossible() && passkeyButton(done, fail);
     const form = typedForm(ways, hasApp, cancel, done, fail);
     const elsewhere = providers.map((provider) => providerButton(provider, fail));
     const hint = elsewhere.length > 0 && el("p", { class: "hint" }, t("confirm.elsewhere_hint"));
-    const content = el("div", { class: "dialog-body" }, el("p", { class: "lead" }, why), hint, passkey, ...elsewhere, problem, form ?? cancel);
+    const content = el(
+      "div",
+      { class: "dialog-body" },
+      el("p", { class: "lead" }, why),
+      hint,
+      passkey,
+      ...elsewhere,
+      problem,
+      form ?? cancel,
+    );
     const close = openDialog(t("confirm.title"), [content], {
       focus: passkey || form?.querySelector("input") || elsewhere[0] || cancel,
       closed: () => {
@@ -97,7 +120,9 @@ function passkeyButton(done, fail) {
     try {
       await call("post", "/auth/confirmation/passkey/finish", { body: { flow_id, credential } });
     } catch (error) {
-      const told = onDemand(() => import("./signals.js")).then(({ forgetUnknown }) => forgetUnknown(error, options.rpId, credential.id));
+      const told = onDemand(() => import("./signals.js")).then(({ forgetUnknown }) =>
+        forgetUnknown(error, options.rpId, credential.id),
+      );
       await told.catch(() => undefined);
       throw error;
     }
@@ -109,8 +134,15 @@ function passkeyButton(done, fail) {
 
 /** @returns {Promise<Provider[]>} those at which the account can show who it is */
 async function linkedProviders() {
-  const [links, providers] = await Promise.all([call("get", "/auth/external-auth/links"), call("get", "/auth/external-auth/providers")]);
-  return providers.filter(({ kind, key }) => DATED_KINDS.includes(kind) && links.some((one) => one.provider_kind === kind && one.provider_key === key));
+  const [links, providers] = await Promise.all([
+    call("get", "/auth/external-auth/links"),
+    call("get", "/auth/external-auth/providers"),
+  ]);
+  return providers.filter(
+    ({ kind, key }) =>
+      DATED_KINDS.includes(kind) &&
+      links.some((one) => one.provider_kind === kind && one.provider_key === key),
+  );
 }
 
 /**
@@ -119,10 +151,21 @@ async function linkedProviders() {
  * @param {Fail} fail
  */
 function providerButton({ kind, key, display_name: name }, fail) {
-  const button = el("button", { type: "button", class: "primary" }, t("confirm.elsewhere", { name }));
+  const button = el(
+    "button",
+    { type: "button", class: "primary" },
+    t("confirm.elsewhere", { name }),
+  );
   const go = async () => {
-    const body = { intent: /** @type {const} */ ("confirm"), return_path: window.location.pathname + window.location.search };
-    const { authorization_url } = await call("post", "/auth/external-auth/{kind}/{provider}/start", { path: { kind, provider: key }, body });
+    const body = {
+      intent: /** @type {const} */ ("confirm"),
+      return_path: window.location.pathname + window.location.search,
+    };
+    const { authorization_url } = await call(
+      "post",
+      "/auth/external-auth/{kind}/{provider}/start",
+      { path: { kind, provider: key }, body },
+    );
     await leaveFor(authorization_url);
   };
   button.addEventListener("click", () => act(button, t("confirm.busy"), go, { fail }));
@@ -145,10 +188,29 @@ function typedForm({ methods, needs_code }, hasApp, cancel, done, fail) {
   const form = el(
     "form",
     { method: "post", novalidate: true },
-    !isMailed && field("password", t("confirm.password"), { type: "password", autocomplete: "current-password" }),
-    hasCode && field("code", t("confirm.code"), { type: "text", autocomplete: "one-time-code", autocapitalize: "none", spellcheck: "false" }),
+    !isMailed &&
+      field("password", t("confirm.password"), {
+        type: "password",
+        autocomplete: "current-password",
+      }),
+    hasCode &&
+      field("code", t("confirm.code"), {
+        type: "text",
+        autocomplete: "one-time-code",
+        autocapitalize: "none",
+        spellcheck: "false",
+      }),
     hasCode && !hasApp && sendButton(fail),
-    el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: methods.includes("passkey") ? "secondary" : "primary" }, t("confirm.submit"))),
+    el(
+      "div",
+      { class: "dialog-actions" },
+      cancel,
+      el(
+        "button",
+        { type: "submit", class: methods.includes("passkey") ? "secondary" : "primary" },
+        t("confirm.submit"),
+      ),
+    ),
   );
   handle(form, {
     busy: t("confirm.busy"),
@@ -156,7 +218,9 @@ function typedForm({ methods, needs_code }, hasApp, cancel, done, fail) {
     own: OWN,
     async submit({ password, code }) {
       fail(null);
-      await call("post", "/auth/confirmation", { body: isMailed ? { method, code } : { method, password, code } });
+      await call("post", "/auth/confirmation", {
+        body: isMailed ? { method, code } : { method, password, code },
+      });
       done();
     },
     taken(refusal) {
@@ -175,7 +239,12 @@ function typedForm({ methods, needs_code }, hasApp, cancel, done, fail) {
  */
 function field(name, label, attributes) {
   const id = `confirm-${name}`;
-  return el("div", { class: "field" }, el("label", { for: id }, label), el("input", { id, name, required: true, ...attributes }));
+  return el(
+    "div",
+    { class: "field" },
+    el("label", { for: id }, label),
+    el("input", { id, name, required: true, ...attributes }),
+  );
 }
 
 /** @param {Fail} fail */
@@ -186,7 +255,10 @@ function sendButton(fail) {
     const finish = busy(button, t("confirm.busy"));
     fail(null);
     try {
-      const [{ pause }, { resend_after }] = await Promise.all([onDemand(() => import("./pause.js")), call("post", "/auth/confirmation/email-code/send")]);
+      const [{ pause }, { resend_after }] = await Promise.all([
+        onDemand(() => import("./pause.js")),
+        call("post", "/auth/confirmation/email-code/send"),
+      ]);
       finish();
       say(t("confirm.sent"));
       document.getElementById("confirm-code")?.focus();

@@ -17,7 +17,13 @@ let number = 0;
  */
 export function openDialog(title, content, { focus, closed, isKept } = {}) {
   const id = `dialog-${++number}`;
-  const dialog = el("dialog", { "aria-labelledby": id }, el("h2", { id }, title), ...content, el("p", { class: "said visually-hidden", "aria-live": "polite" }));
+  const dialog = el(
+    "dialog",
+    { "aria-labelledby": id },
+    el("h2", { id }, title),
+    ...content,
+    el("p", { class: "said visually-hidden", "aria-live": "polite" }),
+  );
   dialog.addEventListener("close", () => {
     dialog.remove();
     closed?.();
@@ -44,7 +50,12 @@ export function openDialog(title, content, { focus, closed, isKept } = {}) {
  */
 export function formDialog(title, verb, content, { busy = t("one_moment"), closed, ...handling }) {
   const cancel = el("button", { type: "button", class: "secondary" }, t("cancel"));
-  const actions = el("div", { class: "dialog-actions" }, cancel, el("button", { type: "submit", class: "primary" }, verb));
+  const actions = el(
+    "div",
+    { class: "dialog-actions" },
+    cancel,
+    el("button", { type: "submit", class: "primary" }, verb),
+  );
   const form = el("form", { method: "post", novalidate: true }, ...content, actions);
   const first = /** @type {HTMLElement | null} */ (form.querySelector("input, select"));
   const close = openDialog(title, [form], { focus: first ?? cancel, closed });
@@ -64,12 +75,24 @@ export function confirmed({ title, text, verb, typed = "" }) {
     let isYes = false;
     const yes = el("button", { type: "submit", class: "danger" }, verb);
     const no = el("button", { type: "button", class: "secondary" }, t("cancel"));
-    const field = el("input", { id: "dialog-name", type: "text", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
+    const field = el("input", {
+      id: "dialog-name",
+      type: "text",
+      autocomplete: "off",
+      autocapitalize: "none",
+      spellcheck: "false",
+    });
     const form = el(
       "form",
       { method: "dialog" },
       el("div", { class: "lead" }, text),
-      typed && el("div", { class: "field" }, el("label", { for: "dialog-name" }, t("dialog.type_name", { name: typed })), field),
+      typed &&
+        el(
+          "div",
+          { class: "field" },
+          el("label", { for: "dialog-name" }, t("dialog.type_name", { name: typed })),
+          field,
+        ),
       el("div", { class: "dialog-actions" }, no, yes),
     );
     const close = openDialog(title, [form], { focus: no, closed: () => resolve(isYes) });

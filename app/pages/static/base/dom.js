@@ -14,8 +14,10 @@
 export function el(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === "function") node.addEventListener(name, /** @type {EventListener} */ (value));
-    else if (value !== false && value != null) node.setAttribute(name, value === true ? "" : String(value));
+    if (typeof value === "function")
+      node.addEventListener(name, /** @type {EventListener} */ (value));
+    else if (value !== false && value != null)
+      node.setAttribute(name, value === true ? "" : String(value));
   }
   node.append(...kept(children));
   return node;
@@ -33,7 +35,9 @@ export function replace(host, ...children) {
   const place = focused ? [...host.querySelectorAll(FOCUSABLE)].indexOf(focused) : -1;
   host.replaceChildren(...kept(children));
   if (!focused || place < 0 || document.activeElement !== document.body) return;
-  const all = /** @type {HTMLElement[]} */ ([...host.querySelectorAll(FOCUSABLE)].filter((one) => !one.matches("[disabled], [hidden]")));
+  const all = /** @type {HTMLElement[]} */ (
+    [...host.querySelectorAll(FOCUSABLE)].filter((one) => !one.matches("[disabled], [hidden]"))
+  );
   const name = nameOf(focused);
   const same = name ? all.find((one) => nameOf(one) === name) : undefined;
   (same ?? all[Math.min(place, all.length - 1)])?.focus();
@@ -46,7 +50,9 @@ function nameOf(control) {
 
 /** @param {(Child | Child[])[]} children */
 function kept(children) {
-  return /** @type {(Node | string)[]} */ (children.flat().filter((child) => child != null && child !== false));
+  return /** @type {(Node | string)[]} */ (
+    children.flat().filter((child) => child != null && child !== false)
+  );
 }
 
 /**

@@ -8,14 +8,22 @@ import { english, hasText, t, translated } from "./i18n.js";
 const FAMILIES = [
   [/^auth\.(csrf_|request_)|^validation\.request_/, "error.source"],
   [/^auth\.(token_|refresh_token_stale)/, "error.auth.token"],
-  [/^(config\.public_site_url_|external_auth\.callback_redirect_uri_required)/, "error.site_address"],
+  [
+    /^(config\.public_site_url_|external_auth\.callback_redirect_uri_required)/,
+    "error.site_address",
+  ],
   [/^(mail\.|auth\.mfa_factor_required$)/, "error.mail"],
   [/^(database\.error|internal_server_error)$/, "error.fault"],
 ];
 /** Seconds, where a limit does not say how many. */
 const USUAL_WAIT = 60;
 /** Texts for what an administrator has to look into. */
-const WITH_DETAILS = new Set(["error.fault", "error.source", "error.config.error", "error.storage.unknown"]);
+const WITH_DETAILS = new Set([
+  "error.fault",
+  "error.source",
+  "error.config.error",
+  "error.storage.unknown",
+]);
 /** Codes that stand for many conditions: the service's sentence says which. */
 const SPOKEN_BY_SERVICE = new Set(["bad_request", "forbidden", "conflict"]);
 
@@ -38,7 +46,12 @@ export function keyOf(code, status) {
  * @param {Refusal} error
  */
 function isInDoubt({ isChange, status }) {
-  return isChange && [0, 502, 504].includes(status) && navigator.onLine && document.querySelector(".console") !== null;
+  return (
+    isChange &&
+    [0, 502, 504].includes(status) &&
+    navigator.onLine &&
+    document.querySelector(".console") !== null
+  );
 }
 
 /** @param {number} seconds */
@@ -69,9 +82,11 @@ export function spoken(code, sentence) {
  */
 export function explained(error, own = {}) {
   if (!(error instanceof Refusal)) return { text: t("error.script"), words: "", hasDetails: false };
-  const key = own[error.code] ?? (isInDoubt(error) ? "error.doubt" : keyOf(error.code, error.status));
+  const key =
+    own[error.code] ?? (isInDoubt(error) ? "error.doubt" : keyOf(error.code, error.status));
   if (!key) return { ...spoken(error.code, error.msg), hasDetails: false };
-  if (key === "error.rate_limited") return { text: waitText(error.retryAfter || USUAL_WAIT), words: "", hasDetails: false };
+  if (key === "error.rate_limited")
+    return { text: waitText(error.retryAfter || USUAL_WAIT), words: "", hasDetails: false };
   return { text: t(key), words: "", hasDetails: WITH_DETAILS.has(key) };
 }
 

@@ -90,7 +90,12 @@ export function busy(button, text) {
  * @param {() => unknown} work
  * @param {{ own?: Record<string, string>, fail?: (error: unknown) => void }} [how] `own` as in Handling
  */
-export async function act(button, text, work, { own, fail = (error) => showProblem(error, { own }) } = {}) {
+export async function act(
+  button,
+  text,
+  work,
+  { own, fail = (error) => showProblem(error, { own }) } = {},
+) {
   if (button.getAttribute("aria-disabled")) return false;
   clearProblem();
   const finish = busy(button, text);
@@ -113,11 +118,15 @@ export async function act(button, text, work, { own, fail = (error) => showProbl
  */
 export function mark(field, text, words = "") {
   const id = `${field.id}-error`;
-  const others = (field.getAttribute("aria-describedby") ?? "").split(" ").filter((one) => one && one !== id);
+  const others = (field.getAttribute("aria-describedby") ?? "")
+    .split(" ")
+    .filter((one) => one && one !== id);
   document.getElementById(id)?.remove();
   if (text) {
     others.unshift(id);
-    field.closest(".field")?.append(el("p", { class: "field-error", id }, ...sentences({ text, words })));
+    field
+      .closest(".field")
+      ?.append(el("p", { class: "field-error", id }, ...sentences({ text, words })));
     field.setAttribute("aria-invalid", "true");
   } else {
     field.removeAttribute("aria-invalid");
@@ -141,7 +150,9 @@ function buttonOf(form) {
 
 /** @param {HTMLFormElement} form */
 function fieldsOf(form) {
-  const all = [...form.elements].filter((one) => one.matches("input:not([type=radio]), select, textarea"));
+  const all = [...form.elements].filter((one) =>
+    one.matches("input:not([type=radio]), select, textarea"),
+  );
   return /** @type {HTMLInputElement[]} */ (all);
 }
 
@@ -181,7 +192,8 @@ function fail(form, { fields, own, actions, taken }, error) {
     const [, named, complaint] = COMPLAINT.exec(error.msg) ?? [];
     const field = fieldsOf(form).find((one) => one.name === (named ?? fields?.[error.code]));
     if (field) {
-      const { text, words } = complaint && !own?.[error.code] ? spoken(error.code, complaint) : explained(error, own);
+      const { text, words } =
+        complaint && !own?.[error.code] ? spoken(error.code, complaint) : explained(error, own);
       mark(field, text, words);
       field.focus();
       return;

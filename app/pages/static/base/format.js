@@ -25,7 +25,11 @@ export function useZone(name) {
 
 /** @param {string} iso */
 export function moment(iso) {
-  return new Date(iso).toLocaleString(language, { dateStyle: "medium", timeStyle: "short", timeZone: zone });
+  return new Date(iso).toLocaleString(language, {
+    dateStyle: "medium",
+    timeStyle: "short",
+    timeZone: zone,
+  });
 }
 
 /** @param {string} iso */
@@ -40,7 +44,10 @@ export function day(iso) {
 export function ago(iso) {
   const seconds = (new Date(iso).getTime() - Date.now()) / 1000;
   const [unit, length] = SPANS.find(([, span]) => Math.abs(seconds) >= span) ?? ["second", 1];
-  return new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(Math.round(seconds / length), unit);
+  return new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(
+    Math.round(seconds / length),
+    unit,
+  );
 }
 
 /**
@@ -49,8 +56,15 @@ export function ago(iso) {
  */
 export function size(bytes) {
   const power = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), UNITS.length - 1);
-  const options = { style: "unit", unit: UNITS[power], unitDisplay: power ? "short" : "long", maximumFractionDigits: power ? 1 : 0 };
-  return new Intl.NumberFormat(language, /** @type {Intl.NumberFormatOptions} */ (options)).format(bytes / 1000 ** power);
+  const options = {
+    style: "unit",
+    unit: UNITS[power],
+    unitDisplay: power ? "short" : "long",
+    maximumFractionDigits: power ? 1 : 0,
+  };
+  return new Intl.NumberFormat(language, /** @type {Intl.NumberFormatOptions} */ (options)).format(
+    bytes / 1000 ** power,
+  );
 }
 
 /** @param {number} value */
@@ -68,7 +82,11 @@ export function zoneName() {
  * @param {string} date such as 2026-11-26
  */
 export function shortDay(date) {
-  return new Date(`${date}T00:00:00Z`).toLocaleDateString(language, { day: "numeric", month: "short", timeZone: "UTC" });
+  return new Date(`${date}T00:00:00Z`).toLocaleDateString(language, {
+    day: "numeric",
+    month: "short",
+    timeZone: "UTC",
+  });
 }
 
 /**
@@ -78,7 +96,8 @@ export function shortDay(date) {
 export function momentOf(local) {
   const asUtc = new Date(`${local}Z`).getTime();
   // What the clocks there say tells how far away they are; near a change of the clocks, once more.
-  const offset = (/** @type {number} */ at) => new Date(`${clocks(at)}Z`).getTime() - Math.floor(at / 1000) * 1000;
+  const offset = (/** @type {number} */ at) =>
+    new Date(`${clocks(at)}Z`).getTime() - Math.floor(at / 1000) * 1000;
   return new Date(asUtc - offset(asUtc - offset(asUtc))).toISOString();
 }
 

@@ -43,7 +43,9 @@ export function hasText(key) {
  * @param {Record<string, string | number>} [values]
  */
 export function t(key, values = {}) {
-  return template(key, values).replace(/\{(\w+)\}/g, (_, name) => String(values[name]?.toLocaleString(language)));
+  return template(key, values).replace(/\{(\w+)\}/g, (_, name) =>
+    String(values[name]?.toLocaleString(language)),
+  );
 }
 
 /**

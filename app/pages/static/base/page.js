@@ -29,8 +29,10 @@ export async function start(run) {
     const name = String(/** @type {HTMLElement} */ (button).dataset.reveals);
     reveal(/** @type {HTMLElement} */ (button), input(name));
   }
-  for (const node of document.querySelectorAll("[data-icon]")) node.prepend(icon(/** @type {any} */ (node).dataset.icon));
-  for (const link of document.querySelectorAll("[data-returns]")) carryOn(/** @type {HTMLAnchorElement} */ (link));
+  for (const node of document.querySelectorAll("[data-icon]"))
+    node.prepend(icon(/** @type {any} */ (node).dataset.icon));
+  for (const link of document.querySelectorAll("[data-returns]"))
+    carryOn(/** @type {HTMLAnchorElement} */ (link));
   warnOfAddress();
   try {
     await run();
@@ -81,7 +83,9 @@ export function setTitle(text) {
 export function note(kind, ...content) {
   const mark = icon(kind === "good" ? "done" : "problem");
   // Another step may have taken the place of what it belongs to.
-  document.getElementById("notes")?.append(el("div", { class: `note ${kind}`, role: "status" }, mark, el("p", {}, ...content)));
+  document
+    .getElementById("notes")
+    ?.append(el("div", { class: `note ${kind}`, role: "status" }, mark, el("p", {}, ...content)));
 }
 
 /** Says something to screen readers, which hear nothing below a dialog, and no text twice. */
@@ -105,7 +109,8 @@ function carryOn(link) {
 /** Returns whether the page is being loaded again, in the language that was chosen meanwhile. */
 function rememberLanguage() {
   const picker = /** @type {HTMLSelectElement | null} */ (document.getElementById("language"));
-  if (new URLSearchParams(window.location.search).get("lang") === language) remember("service_language", language);
+  if (new URLSearchParams(window.location.search).get("lang") === language)
+    remember("service_language", language);
   if (!picker) return false;
   const choose = () => {
     const url = new URL(window.location.href);
@@ -164,7 +169,8 @@ function warnOfCapsLock(field) {
 function warnOfAddress() {
   const { origin } = root.dataset;
   const here = window.location;
-  if (!origin || origin === here.origin || !/^(127\.|\[::1\]|localhost$)/.test(here.hostname)) return;
+  if (!origin || origin === here.origin || !/^(127\.|\[::1\]|localhost$)/.test(here.hostname))
+    return;
   const url = origin + here.pathname + here.search;
   note("warn", ...rich("wrong_address", { link: el("a", { href: url }, origin) }));
 }

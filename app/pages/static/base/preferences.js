@@ -13,15 +13,22 @@ import { tellWhoIsHere } from "./session.js";
  * @returns {Promise<boolean>} whether the page looks otherwise now
  */
 export async function adoptPreferences(known = null) {
-  const me = known ?? (await call("get", "/auth/me", { query: { fields: "preferences" } }).catch(() => null));
+  const me =
+    known ??
+    (await call("get", "/auth/me", { query: { fields: "preferences" } }).catch(() => null));
   if (me) {
     meanFor(me.id);
     tellWhoIsHere(me.id);
   }
   const { language, theme_mode } = me?.preferences ?? {};
-  const offered = [...document.querySelectorAll("#language option")].map((one) => /** @type {HTMLOptionElement} */ (one).value);
-  if (me && !language) await call("patch", "/auth/preferences", { body: { language: here } }).catch(() => undefined);
-  const read = offered.find((one) => one === language) ?? offered.find((one) => primary(one) === primary(language));
+  const offered = [...document.querySelectorAll("#language option")].map(
+    (one) => /** @type {HTMLOptionElement} */ (one).value,
+  );
+  if (me && !language)
+    await call("patch", "/auth/preferences", { body: { language: here } }).catch(() => undefined);
+  const read =
+    offered.find((one) => one === language) ??
+    offered.find((one) => primary(one) === primary(language));
   if (read) remember("service_language", read);
   const shown = document.documentElement.dataset.theme;
   if (theme_mode) remember("service_theme", theme_mode);

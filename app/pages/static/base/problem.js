@@ -32,7 +32,14 @@ export function showProblem(error, { own = {}, actions = [], isQuiet = false } =
  * @param {unknown} error
  */
 function waysOut(error) {
-  if (!(error instanceof Refusal)) return [el("button", { type: "button", class: "secondary small", click: () => window.location.reload() }, t("load_again"))];
+  if (!(error instanceof Refusal))
+    return [
+      el(
+        "button",
+        { type: "button", class: "secondary small", click: () => window.location.reload() },
+        t("load_again"),
+      ),
+    ];
   const isOver = error.isSignedOut && document.getElementById("sign-out");
   return isOver ? [el("a", { href: "/login", target: "_blank" }, t("sign_in.other_tab"))] : [];
 }
@@ -46,7 +53,12 @@ function waysOut(error) {
 export function showProblemIn(dialog, error, own) {
   const ways = waysOut(error).flatMap((way) => [" ", way]);
   clearProblem();
-  const box = el("p", { class: "field-error", id: "dialog-problem", role: "alert" }, ...sentences(explained(error, own)), ...ways);
+  const box = el(
+    "p",
+    { class: "field-error", id: "dialog-problem", role: "alert" },
+    ...sentences(explained(error, own)),
+    ...ways,
+  );
   dialog.querySelector(".dialog-actions")?.before(box);
 }
 
@@ -81,7 +93,13 @@ function show(kind, text, { actions = [], details = false, isQuiet = false } = {
   replace(
     box,
     icon(kind === "good" ? "done" : "problem"),
-    el("div", {}, el("p", {}, ...text), actions.length > 0 && el("p", { class: "actions" }, ...actions), details),
+    el(
+      "div",
+      {},
+      el("p", {}, ...text),
+      actions.length > 0 && el("p", { class: "actions" }, ...actions),
+      details,
+    ),
   );
   if (!isQuiet) box.focus();
 }

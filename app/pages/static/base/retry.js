@@ -52,7 +52,11 @@ export async function load(ask, { isQuiet = false } = {}) {
       again = /** @type {() => undefined} */ (next);
       if (isShown) return;
       isShown = true;
-      const button = el("button", { type: "button", class: "secondary small", click: () => again() }, t("retry"));
+      const button = el(
+        "button",
+        { type: "button", class: "secondary small", click: () => again() },
+        t("retry"),
+      );
       showProblem(error, { actions: [button], isQuiet });
     });
   } finally {

@@ -30,8 +30,12 @@ function passwordComplaint(value) {
  */
 function looksLikeAddress(value) {
   const at = value.trim().lastIndexOf("@");
-  const labels = value.trim().slice(at + 1).split(".");
-  const areFine = labels.length > 1 && labels.every((label) => LABEL.test(label) || /[^\0-\x7f]/.test(label));
+  const labels = value
+    .trim()
+    .slice(at + 1)
+    .split(".");
+  const areFine =
+    labels.length > 1 && labels.every((label) => LABEL.test(label) || /[^\0-\x7f]/.test(label));
   const local = value.trim().slice(0, Math.max(at, 0));
   return LOCAL_PART.test(local) && !local.includes("=?") && areFine;
 }

@@ -32,7 +32,8 @@ function openChannel() {
 export async function signedIn() {
   if (!csrfToken()) return /** @type {never} */ (await leaveFor(signInPath()));
   const me = await orSignIn(call("get", "/auth/me"));
-  if (me.must_change_password && hasPasswords()) return /** @type {never} */ (await leaveFor("/force-password-change"));
+  if (me.must_change_password && hasPasswords())
+    return /** @type {never} */ (await leaveFor("/force-password-change"));
   meanFor(me.id);
   tellWhoIsHere(me.id);
   channel?.addEventListener("message", ({ data }) => {
@@ -86,7 +87,9 @@ export async function orSignIn(answer) {
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     if (error.isSignedOut && !error.isChange) {
-      return isLeaving ? new Promise(() => undefined) : /** @type {never} */ (await leaveFor(signInPath()));
+      return isLeaving
+        ? new Promise(() => undefined)
+        : /** @type {never} */ (await leaveFor(signInPath()));
     }
     if (error.code === "auth.password_change_required") {
       return /** @type {never} */ (await leaveFor("/force-password-change"));

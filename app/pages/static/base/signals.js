@@ -36,12 +36,20 @@ export async function readPasskeys() {
  * @param {Told | null} [before] what was read before the last one was deleted
  */
 export async function tellOfPasskeys(before = null) {
-  if (!("PublicKeyCredential" in window) || !("signalAllAcceptedCredentials" in PublicKeyCredential)) return;
+  if (
+    !("PublicKeyCredential" in window) ||
+    !("signalAllAcceptedCredentials" in PublicKeyCredential)
+  )
+    return;
   const told = await readPasskeys();
   const userId = told?.user_id ?? before?.user_id;
   if (!told || !userId) return;
   const { rp_id: rpId, name, display_name: displayName, accepted } = told;
-  await signal("signalAllAcceptedCredentials", { rpId, userId, allAcceptedCredentialIds: accepted });
+  await signal("signalAllAcceptedCredentials", {
+    rpId,
+    userId,
+    allAcceptedCredentialIds: accepted,
+  });
   await signal("signalCurrentUserDetails", { rpId, userId, name, displayName });
 }
 

@@ -5,7 +5,13 @@ import { t } from "./i18n.js";
 import { note } from "./page.js";
 
 /** @type {Record<string, "good" | "warn">} */
-const OUTCOMES = { "register-activated": "good", "email-changed": "good", missing: "warn", invalid: "warn", expired: "warn" };
+const OUTCOMES = {
+  "register-activated": "good",
+  "email-changed": "good",
+  missing: "warn",
+  invalid: "warn",
+  expired: "warn",
+};
 const MAX_ADDRESS_LENGTH = 254;
 
 /**
@@ -18,6 +24,7 @@ export function showVerification(address, action = () => false) {
   const kind = Object.hasOwn(OUTCOMES, outcome) && OUTCOMES[outcome];
   if (!kind) return;
   const email = (address.get("email") ?? "").slice(0, MAX_ADDRESS_LENGTH);
-  const key = outcome === "email-changed" && !email ? "outcome.email-changed.unnamed" : `outcome.${outcome}`;
+  const key =
+    outcome === "email-changed" && !email ? "outcome.email-changed.unnamed" : `outcome.${outcome}`;
   note(kind, t(key, { email }), action(outcome));
 }

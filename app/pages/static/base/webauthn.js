@@ -59,7 +59,9 @@ export function stop() {
  */
 export function createPasskey(options) {
   return alone(async (signal) => {
-    const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON?.(options) ?? (await byHand()).creationOptions(options);
+    const publicKey =
+      PublicKeyCredential.parseCreationOptionsFromJSON?.(options) ??
+      (await byHand()).creationOptions(options);
     return navigator.credentials.create({ publicKey, signal });
   });
 }
@@ -74,7 +76,9 @@ export function createPasskey(options) {
  */
 export function usePasskey(options, mediation) {
   return alone(async (signal) => {
-    const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON?.(options) ?? (await byHand()).requestOptions(options);
+    const publicKey =
+      PublicKeyCredential.parseRequestOptionsFromJSON?.(options) ??
+      (await byHand()).requestOptions(options);
     return navigator.credentials.get({ publicKey, mediation, signal });
   });
 }

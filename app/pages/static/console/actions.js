@@ -16,6 +16,8 @@ export function actionText(action) {
  * @returns {[string, string][]}
  */
 export function ownActions() {
-  const own = textKeys("action.user_").map((key) => /** @type {[string, string]} */ ([key.slice("action.".length), t(key)]));
+  const own = textKeys("action.user_").map(
+    (key) => /** @type {[string, string]} */ ([key.slice("action.".length), t(key)]),
+  );
   return own.sort(([, one], [, other]) => one.localeCompare(other));
 }

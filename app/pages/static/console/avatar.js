@@ -10,7 +10,14 @@ import { el } from "../base/dom.js";
  */
 export function avatar(name, url, size = "") {
   const isOwn = url?.startsWith("/");
-  if (isOwn) return el("img", { class: `avatar ${size}`.trimEnd(), src: `/api/v1${url}`, alt: "", loading: "lazy", decoding: "async" });
+  if (isOwn)
+    return el("img", {
+      class: `avatar ${size}`.trimEnd(),
+      src: `/api/v1${url}`,
+      alt: "",
+      loading: "lazy",
+      decoding: "async",
+    });
   return el("span", { class: `avatar ${size}`.trimEnd(), "aria-hidden": "true" }, initials(name));
 }
 
@@ -18,5 +25,8 @@ export function avatar(name, url, size = "") {
 function initials(name) {
   const words = name.split(/[\s._-]+/).filter(Boolean);
   const letters = words.length > 1 ? [words[0], words.at(-1)] : [words[0] ?? "?"];
-  return letters.map((word) => [...String(word)][0]).join("").toUpperCase();
+  return letters
+    .map((word) => [...String(word)][0])
+    .join("")
+    .toUpperCase();
 }

@@ -28,7 +28,13 @@ export function field(label, control, { hint, beside, box: kind = "side-by-side"
  * @param {Record<string, unknown>} [attributes]
  */
 export function textInput(name, attributes = {}) {
-  return el("input", { name, type: "text", autocomplete: "off", spellcheck: "false", ...attributes });
+  return el("input", {
+    name,
+    type: "text",
+    autocomplete: "off",
+    spellcheck: "false",
+    ...attributes,
+  });
 }
 
 /**
@@ -52,7 +58,9 @@ export function passwordField(name, label, autocomplete, hint) {
  * @param {{ value?: string, [attribute: string]: unknown }} [attributes]
  */
 export function select(name, options, { value, ...attributes } = {}) {
-  const items = options.map(([one, text]) => el("option", { value: one, selected: one === value }, text));
+  const items = options.map(([one, text]) =>
+    el("option", { value: one, selected: one === value }, text),
+  );
   return el("select", { name, autocomplete: "off", ...attributes }, ...items);
 }
 
@@ -62,10 +70,22 @@ export function select(name, options, { value, ...attributes } = {}) {
  * @param {string} label
  * @param {{ checked?: boolean, isSwitch?: boolean, hint?: Child, [attribute: string]: unknown }} [how]
  */
-export function checkbox(name, label, { checked = false, isSwitch = false, hint, ...attributes } = {}) {
+export function checkbox(
+  name,
+  label,
+  { checked = false, isSwitch = false, hint, ...attributes } = {},
+) {
   const hintId = `${name}-hint`;
   const role = isSwitch ? { role: "switch", class: "switch" } : {};
-  const control = el("input", { id: name, name, type: "checkbox", checked, ...role, "aria-describedby": hint && hintId, ...attributes });
+  const control = el("input", {
+    id: name,
+    name,
+    type: "checkbox",
+    checked,
+    ...role,
+    "aria-describedby": hint && hintId,
+    ...attributes,
+  });
   return el(
     "div",
     { class: "field tick" },
@@ -117,7 +137,12 @@ export function copyButton(text, attributes) {
  * @param {...Child} others
  */
 export function submitLine(text, ...others) {
-  return el("div", { class: "form-actions" }, el("button", { type: "submit", class: "primary" }, text), ...others);
+  return el(
+    "div",
+    { class: "form-actions" },
+    el("button", { type: "submit", class: "primary" }, text),
+    ...others,
+  );
 }
 
 /**
@@ -127,5 +152,8 @@ export function submitLine(text, ...others) {
 export function warnOfLoss(form) {
   let isChanged = false;
   form.addEventListener("input", () => (isChanged = true));
-  window.addEventListener("beforeunload", (event) => isChanged && form.isConnected && event.preventDefault());
+  window.addEventListener(
+    "beforeunload",
+    (event) => isChanged && form.isConnected && event.preventDefault(),
+  );
 }

@@ -45,7 +45,13 @@ const TYPING_MS = 300;
  */
 export function list(listing) {
   const { host, filters, sorted, isAside = false } = listing;
-  const names = [...new Set([...(filters?.elements ?? [])].map((one) => /** @type {HTMLInputElement} */ (one).name).filter(Boolean))];
+  const names = [
+    ...new Set(
+      [...(filters?.elements ?? [])]
+        .map((one) => /** @type {HTMLInputElement} */ (one).name)
+        .filter(Boolean),
+    ),
+  ];
   let running = new AbortController();
   let state = isAside ? {} : stateOf(names);
 
@@ -59,7 +65,8 @@ export function list(listing) {
     try {
       const found = await load(() => orSignIn(listing.ask(state, signal)), { isQuiet: true });
       if (signal.aborted) return;
-      if (found.items.length === 0 && found.total > 0) return await go({ offset: String(lastOffset(found)) }, "replace");
+      if (found.items.length === 0 && found.total > 0)
+        return await go({ offset: String(lastOffset(found)) }, "replace");
       draw(found);
       if (!isQuiet) say(t("list.count", { count: found.total }));
     } catch (error) {
@@ -82,7 +89,8 @@ export function list(listing) {
 
   const draw = (/** @type {Found<T>} */ found) => {
     const isFiltered = names.some((name) => state[name]);
-    if (found.total === 0) return replace(host, isFiltered ? noMatch(() => clear()) : nothing(listing));
+    if (found.total === 0)
+      return replace(host, isFiltered ? noMatch(() => clear()) : nothing(listing));
     const sorting = sorted && {
       by: state.sort_by ?? sorted.by,
       order: /** @type {"asc" | "desc"} */ (state.sort_order ?? sorted.order),
@@ -92,8 +100,13 @@ export function list(listing) {
       },
     };
     const { label, columns = [], selection, drawn } = listing;
-    const turn = (/** @type {number} */ offset) => go({ offset: String(offset) }, "push").then(() => (host.querySelector("table") ?? host).scrollIntoView({ block: "nearest" }));
-    const rows = drawn ? drawn(found) : [table(label, columns, found.items, { sorting, selection })];
+    const turn = (/** @type {number} */ offset) =>
+      go({ offset: String(offset) }, "push").then(() =>
+        (host.querySelector("table") ?? host).scrollIntoView({ block: "nearest" }),
+      );
+    const rows = drawn
+      ? drawn(found)
+      : [table(label, columns, found.items, { sorting, selection })];
     replace(host, ...rows, pager(label, found, turn));
   };
 
@@ -111,7 +124,10 @@ export function list(listing) {
     show();
   });
   document.addEventListener("visibilitychange", () => {
-    const isUsed = host.contains(document.activeElement) || document.querySelector("dialog") || (listing.selection?.chosen.size ?? 0) > 0;
+    const isUsed =
+      host.contains(document.activeElement) ||
+      document.querySelector("dialog") ||
+      (listing.selection?.chosen.size ?? 0) > 0;
     if (!document.hidden && !isUsed && host.isConnected) show({ isQuiet: true });
   });
   show({ isQuiet: true });
@@ -120,7 +136,17 @@ export function list(listing) {
 
 /** The button that loads a list again. */
 export function reloadButton(/** @type {() => unknown} */ reload) {
-  return el("button", { type: "button", class: "quiet", "aria-label": t("list.reload"), title: t("list.reload"), click: reload }, icon("reload"));
+  return el(
+    "button",
+    {
+      type: "button",
+      class: "quiet",
+      "aria-label": t("list.reload"),
+      title: t("list.reload"),
+      click: reload,
+    },
+    icon("reload"),
+  );
 }
 
 /**
@@ -129,12 +155,20 @@ export function reloadButton(/** @type {() => unknown} */ reload) {
  */
 function stateOf(names) {
   const given = new URLSearchParams(window.location.search);
-  return without(Object.fromEntries([...names, "sort_by", "sort_order", "offset"].map((name) => [name, given.get(name) ?? ""])));
+  return without(
+    Object.fromEntries(
+      [...names, "sort_by", "sort_order", "offset"].map((name) => [name, given.get(name) ?? ""]),
+    ),
+  );
 }
 
 /** @param {Query} query */
 function without(query) {
-  return Object.fromEntries(Object.entries(query).filter(([name, value]) => value !== "" && !(name === "offset" && value === "0")));
+  return Object.fromEntries(
+    Object.entries(query).filter(
+      ([name, value]) => value !== "" && !(name === "offset" && value === "0"),
+    ),
+  );
 }
 
 /** @param {Found<unknown>} found */
@@ -170,7 +204,9 @@ function follow(form, names, state, changed) {
   form.addEventListener("input", ({ target }) => {
     window.clearTimeout(timer);
     if (isUnfinished(/** @type {HTMLInputElement} */ (target))) return;
-    const isTyped = target instanceof HTMLInputElement && ["text", "search", "number", "date", "datetime-local"].includes(target.type);
+    const isTyped =
+      target instanceof HTMLInputElement &&
+      ["text", "search", "number", "date", "datetime-local"].includes(target.type);
     timer = window.setTimeout(tell, isTyped ? TYPING_MS : 0);
   });
   form.addEventListener("submit", (event) => {
@@ -186,7 +222,11 @@ function isUnfinished(/** @type {HTMLInputElement} */ { type, value }) {
 
 /** @param {() => unknown} clear */
 function noMatch(clear) {
-  return empty(t("list.no_match"), null, el("button", { type: "button", class: "secondary small", click: clear }, t("list.clear")));
+  return empty(
+    t("list.no_match"),
+    null,
+    el("button", { type: "button", class: "secondary small", click: clear }, t("list.clear")),
+  );
 }
 
 /** @param {{ empty?: { title: string, text?: Child, actions?: Child[] } }} listing */
@@ -200,14 +240,33 @@ function nothing({ empty: own }) {
  * @param {(offset: number) => unknown} turn
  */
 function pager(label, { items, total, limit, offset }, turn) {
-  const range = t("list.range", { from: count(offset + 1), to: count(offset + items.length), total: count(total) });
-  const step = (/** @type {"back" | "next"} */ mark, /** @type {string} */ label, /** @type {number} */ to) =>
-    el("button", { type: "button", class: "quiet", "aria-label": label, disabled: to < 0 || to >= total, click: () => turn(to) }, icon(mark));
+  const range = t("list.range", {
+    from: count(offset + 1),
+    to: count(offset + items.length),
+    total: count(total),
+  });
+  const step = (
+    /** @type {"back" | "next"} */ mark,
+    /** @type {string} */ label,
+    /** @type {number} */ to,
+  ) =>
+    el(
+      "button",
+      {
+        type: "button",
+        class: "quiet",
+        "aria-label": label,
+        disabled: to < 0 || to >= total,
+        click: () => turn(to),
+      },
+      icon(mark),
+    );
   return el(
     "nav",
     { class: "pager", "aria-label": `${label}: ${t("list.pages")}` },
     el("span", {}, range),
-    total > limit && step("back", t("list.previous"), offset === 0 ? -1 : Math.max(0, offset - limit)),
+    total > limit &&
+      step("back", t("list.previous"), offset === 0 ? -1 : Math.max(0, offset - limit)),
     total > limit && step("next", t("list.next"), offset + limit),
   );
 }

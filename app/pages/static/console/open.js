@@ -24,13 +24,15 @@ export function open(run) {
     if (await looksOtherwise(me)) return window.location.reload();
     useZone(me.preferences?.display_time_zone);
     showWho(me);
-    if (new URLSearchParams(window.location.search).has("external_auth")) (await onDemand(() => import("./returned.js"))).showReturn();
+    if (new URLSearchParams(window.location.search).has("external_auth"))
+      (await onDemand(() => import("./returned.js"))).showReturn();
     if (byId("main").dataset.section === "admin" && me.role !== "admin") return refuse();
     try {
       await run(me);
     } finally {
       // A list that fills all of it is still on its way.
-      if (!document.querySelector("#content > .skeleton")) byId("content").removeAttribute("aria-busy");
+      if (!document.querySelector("#content > .skeleton"))
+        byId("content").removeAttribute("aria-busy");
     }
   });
 }
@@ -42,7 +44,9 @@ export function open(run) {
 async function looksOtherwise(me) {
   if (!kept("sessionStorage", "arriving")) return false;
   keep("sessionStorage", "arriving", "");
-  return onDemand(() => import("../base/preferences.js")).then(({ adoptPreferences }) => adoptPreferences(me)).catch(() => false);
+  return onDemand(() => import("../base/preferences.js"))
+    .then(({ adoptPreferences }) => adoptPreferences(me))
+    .catch(() => false);
 }
 
 /**
@@ -82,6 +86,14 @@ function refuse() {
   for (const id of ["nav", "nav-toggle"]) byId(id).remove(); // all of it leads here
   const home = el("a", { class: "button primary", href: "/settings/profile" }, t("missing.home"));
   const main = byId("main");
-  const box = el("div", { class: "note warn", role: "alert" }, el("p", {}, t("error.auth.admin_required")));
-  main.replaceChildren(/** @type {Node} */ (main.querySelector(".page-head")), box, el("p", {}, home));
+  const box = el(
+    "div",
+    { class: "note warn", role: "alert" },
+    el("p", {}, t("error.auth.admin_required")),
+  );
+  main.replaceChildren(
+    /** @type {Node} */ (main.querySelector(".page-head")),
+    box,
+    el("p", {}, home),
+  );
 }

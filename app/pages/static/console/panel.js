@@ -17,7 +17,12 @@ export function panel(id, title, { lead, actions = [] }, ...content) {
   return el(
     "section",
     { class: "card panel", id, "aria-labelledby": heading.id },
-    el("div", { class: "panel-head" }, el("div", {}, heading, lead && el("p", { class: "lead" }, lead)), el("div", { class: "panel-actions" }, ...actions)),
+    el(
+      "div",
+      { class: "panel-head" },
+      el("div", {}, heading, lead && el("p", { class: "lead" }, lead)),
+      el("div", { class: "panel-actions" }, ...actions),
+    ),
     ...content,
   );
 }
@@ -28,7 +33,11 @@ export function panel(id, title, { lead, actions = [] }, ...content) {
  */
 export function facts(pairs) {
   const known = pairs.filter(([, value]) => value !== "" && value != null && value !== false);
-  return el("dl", { class: "facts" }, ...known.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+  return el(
+    "dl",
+    { class: "facts" },
+    ...known.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]),
+  );
 }
 
 /**
@@ -47,5 +56,11 @@ export function badge(text, kind = "plain") {
  * @param {...Child} actions
  */
 export function empty(title, text, ...actions) {
-  return el("div", { class: "empty" }, el("p", { class: "empty-title" }, title), text && el("p", {}, text), actions.length > 0 && el("p", { class: "actions" }, ...actions));
+  return el(
+    "div",
+    { class: "empty" },
+    el("p", { class: "empty-title" }, title),
+    text && el("p", {}, text),
+    actions.length > 0 && el("p", { class: "actions" }, ...actions),
+  );
 }

@@ -17,7 +17,9 @@ const KEPT_MS = 60_000; // the browser reads it after the click
  * @throws {import("../base/api.js").Refusal}
  */
 export function callForFile(method, path, options = {}) {
-  return /** @type {Promise<any>} */ (call(method, path, /** @type {any} */ ({ ...options, asBlob: true })));
+  return /** @type {Promise<any>} */ (
+    call(method, path, /** @type {any} */ ({ ...options, asBlob: true }))
+  );
 }
 
 /**

@@ -21,7 +21,11 @@ export function showOnce({ title, text, lines, file }) {
       "div",
       { class: "dialog-body secret" },
       el("p", { class: "lead" }, text),
-      el("ul", { class: "secret-lines" }, ...lines.map((line) => el("li", {}, el("code", {}, line)))),
+      el(
+        "ul",
+        { class: "secret-lines" },
+        ...lines.map((line) => el("li", {}, el("code", {}, line))),
+      ),
       el(
         "div",
         { class: "secret-ways" },

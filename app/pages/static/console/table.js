@@ -34,7 +34,9 @@ export function table(label, columns, rows, { sorting, selection } = {}) {
     const cells = columns.map((column, index) => cellOf(column, row, index === 0));
     return el("tr", {}, selection && selectCell(row, selection), ...cells);
   });
-  all?.addEventListener("change", () => selectAll(rows, all.checked, /** @type {Selection<T>} */ (selection), lines));
+  all?.addEventListener("change", () =>
+    selectAll(rows, all.checked, /** @type {Selection<T>} */ (selection), lines),
+  );
   return el(
     "div",
     { class: "table-wrap" },
@@ -54,12 +56,25 @@ export function table(label, columns, rows, { sorting, selection } = {}) {
  * @param {Sorting} [sorting]
  */
 function headOf({ label, sort, kind }, sorting) {
-  if (!sort || !sorting) return el("th", { scope: "col", class: kind }, kind === "actions" ? el("span", { class: "visually-hidden" }, label) : label);
+  if (!sort || !sorting)
+    return el(
+      "th",
+      { scope: "col", class: kind },
+      kind === "actions" ? el("span", { class: "visually-hidden" }, label) : label,
+    );
   const isBy = sorting.by === sort;
   const order = isBy && sorting.order === "asc" ? "desc" : "asc";
-  const button = el("button", { type: "button", "data-sort": sort, click: () => sorting.change(sort, order) }, label);
+  const button = el(
+    "button",
+    { type: "button", "data-sort": sort, click: () => sorting.change(sort, order) },
+    label,
+  );
   const words = { asc: "ascending", desc: "descending" };
-  return el("th", { scope: "col", class: kind, "aria-sort": isBy ? words[sorting.order] : "none" }, button);
+  return el(
+    "th",
+    { scope: "col", class: kind, "aria-sort": isBy ? words[sorting.order] : "none" },
+    button,
+  );
 }
 
 /**
@@ -82,7 +97,11 @@ function cellOf({ label, cell, kind }, row, isFirst) {
  */
 function selectCell(row, { idOf, nameOf, chosen, changed }) {
   const id = idOf(row);
-  const box = el("input", { type: "checkbox", checked: chosen.has(id), "aria-label": t("list.select", { name: nameOf(row) }) });
+  const box = el("input", {
+    type: "checkbox",
+    checked: chosen.has(id),
+    "aria-label": t("list.select", { name: nameOf(row) }),
+  });
   box.addEventListener("change", () => {
     if (box.checked) chosen.add(id);
     else chosen.delete(id);
@@ -99,7 +118,8 @@ function selectCell(row, { idOf, nameOf, chosen, changed }) {
  * @param {HTMLElement[]} lines
  */
 function selectAll(rows, isChosen, { idOf, chosen, changed }, lines) {
-  for (const line of lines) /** @type {HTMLInputElement} */ (line.querySelector(".select input")).checked = isChosen;
+  for (const line of lines)
+    /** @type {HTMLInputElement} */ (line.querySelector(".select input")).checked = isChosen;
   for (const row of rows) isChosen ? chosen.add(idOf(row)) : chosen.delete(idOf(row));
   changed();
 }

@@ -9,10 +9,15 @@ const SHOWN_MS = 6000;
 
 /** @param {string} text */
 export function toast(text) {
-  const close = el("button", { type: "button", class: "quiet", "aria-label": t("dismiss"), click: () => box.remove() }, icon("close"));
+  const close = el(
+    "button",
+    { type: "button", class: "quiet", "aria-label": t("dismiss"), click: () => box.remove() },
+    icon("close"),
+  );
   const box = el("div", { class: "toast" }, icon("done"), el("p", {}, text), close);
   byId("toasts").replaceChildren(box);
   // Whoever reads it with the pointer on it or by keyboard has the time for that.
-  const wait = () => setTimeout(() => (box.matches(":hover, :focus-within") ? wait() : box.remove()), SHOWN_MS);
+  const wait = () =>
+    setTimeout(() => (box.matches(":hover, :focus-within") ? wait() : box.remove()), SHOWN_MS);
   wait();
 }

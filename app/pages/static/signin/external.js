@@ -17,7 +17,12 @@ import { show, tabs } from "./stage.js";
 /** @param {Provider[]} providers */
 export function providerButtons(providers) {
   return providers.map((provider) => {
-    const button = el("button", { type: "button", class: "secondary with-icon" }, mark(provider), t("login.with", { name: provider.display_name }));
+    const button = el(
+      "button",
+      { type: "button", class: "secondary with-icon" },
+      mark(provider),
+      t("login.with", { name: provider.display_name }),
+    );
     button.addEventListener("click", () => begin(button, provider));
     return button;
   });
@@ -28,8 +33,13 @@ export function providerButtons(providers) {
  * @param {Provider} provider
  */
 function mark({ icon_url, display_name }) {
-  if (icon_url && /^\/(?![/\\])/.test(icon_url)) return el("img", { src: icon_url, alt: "", width: 20, height: 20 });
-  return el("span", { class: "letter", "aria-hidden": "true" }, [...display_name][0]?.toUpperCase() ?? "");
+  if (icon_url && /^\/(?![/\\])/.test(icon_url))
+    return el("img", { src: icon_url, alt: "", width: 20, height: 20 });
+  return el(
+    "span",
+    { class: "letter", "aria-hidden": "true" },
+    [...display_name][0]?.toUpperCase() ?? "",
+  );
 }
 
 /**
@@ -40,7 +50,11 @@ function begin(button, { kind, key }) {
   stop();
   return act(button, t("login.leaving"), async () => {
     const options = { path: { kind, provider: key }, body: { return_path: afterSignIn() } };
-    const { authorization_url } = await call("post", "/auth/external-auth/{kind}/{provider}/start", options);
+    const { authorization_url } = await call(
+      "post",
+      "/auth/external-auth/{kind}/{provider}/start",
+      options,
+    );
     keep("sessionStorage", "arriving", "1"); // whoever comes back signed in skips the sign-in page
     await leaveFor(authorization_url);
   });
@@ -58,8 +72,20 @@ export function unknownIdentity(flow_token, goOn) {
     ways.other.hidden = chosen !== "other";
   };
   choose("known");
-  const choice = tabs(t("unknown.choice"), [["known", t("unknown.have_account")], ["other", t("unknown.new_account")]], choose);
-  show(t("unknown.title"), [el("p", { class: "lead" }, t("unknown.lead")), choice, ways.known, ways.other]);
+  const choice = tabs(
+    t("unknown.choice"),
+    [
+      ["known", t("unknown.have_account")],
+      ["other", t("unknown.new_account")],
+    ],
+    choose,
+  );
+  show(t("unknown.title"), [
+    el("p", { class: "lead" }, t("unknown.lead")),
+    choice,
+    ways.known,
+    ways.other,
+  ]);
 }
 
 /**
@@ -99,10 +125,17 @@ function mailForm(flow_token) {
     busy: t("pending.sending"),
     fields: { "auth.email_blocked": "email", "auth.email_not_allowlisted": "email" },
     own: { "auth.pending_activation": "unknown.unproven" },
-    actions: ({ code }) => (code === "auth.pending_activation" ? [el("a", { href: "/reset-password" }, t("unknown.reset"))] : []),
+    actions: ({ code }) =>
+      code === "auth.pending_activation"
+        ? [el("a", { href: "/reset-password" }, t("unknown.reset"))]
+        : [],
     async submit({ email = "" }) {
-      await call("post", "/auth/external-auth/email-verification/start", { body: { flow_token, email } });
-      show(t("unknown.sent_title"), [el("p", { class: "lead" }, t("unknown.sent", { email }))], { emblem: "mail" });
+      await call("post", "/auth/external-auth/email-verification/start", {
+        body: { flow_token, email },
+      });
+      show(t("unknown.sent_title"), [el("p", { class: "lead" }, t("unknown.sent", { email }))], {
+        emblem: "mail",
+      });
     },
   });
   return form;
@@ -115,6 +148,14 @@ function mailForm(flow_token) {
  * @param {string} autocomplete
  */
 function field(name, label, type, autocomplete) {
-  const input = el("input", { id: name, name, type, autocomplete, required: true, autocapitalize: "none", spellcheck: "false" });
+  const input = el("input", {
+    id: name,
+    name,
+    type,
+    autocomplete,
+    required: true,
+    autocapitalize: "none",
+    spellcheck: "false",
+  });
   return el("div", { class: "field" }, el("label", { for: name }, label), input);
 }

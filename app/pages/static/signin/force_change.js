@@ -35,7 +35,8 @@ function offerChange() {
       await leaveFor(afterSignIn());
     },
     taken(refusal) {
-      if (!refusal.isSignedOut) return dealtWith(refusal, { password: "new_password", doubt: "doubt.password" });
+      if (!refusal.isSignedOut)
+        return dealtWith(refusal, { password: "new_password", doubt: "doubt.password" });
       leaveFor(withReturnPath("/login"));
       return true;
     },

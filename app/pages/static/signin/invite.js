@@ -46,12 +46,16 @@ function offerAccount(form) {
     checks: CHECKS,
     fields: FIELDS,
     async submit({ username = "", password = "" }) {
-      await call("post", "/auth/invitations/{token}/accept", { path: { token }, body: { username, password } });
+      await call("post", "/auth/invitations/{token}/accept", {
+        path: { token },
+        body: { username, password },
+      });
       dropToken();
       await enter(username, password, { outcome: "accepted" });
     },
     taken(refusal) {
-      if (!isClosed(refusal)) return dealtWith(refusal, { password: "password", doubt: "doubt.account" });
+      if (!isClosed(refusal))
+        return dealtWith(refusal, { password: "password", doubt: "doubt.account" });
       showClosed(refusal.code);
       return true;
     },
@@ -63,7 +67,9 @@ start(async () => {
   if (!form) return; // passwords are switched off, and the document says so
   if (!token) return showClosed("auth.invitation_invalid");
   try {
-    const { email, expires_at } = await load(() => call("get", "/auth/invitations/{token}", { path: { token } }));
+    const { email, expires_at } = await load(() =>
+      call("get", "/auth/invitations/{token}", { path: { token } }),
+    );
     input("email").value = email;
     byId("email-hint").textContent = t("invite.valid_until", { time: day(expires_at) });
   } catch (error) {

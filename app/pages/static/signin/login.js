@@ -18,7 +18,10 @@ import { offerInField, stopOffering } from "./passkey_autofill.js";
 /** @typedef {import("../../types").Data<"post", "/auth/login"> | import("../../types").Data<"post", "/auth/passkeys/login/finish">} Step */
 
 const SWITCHED_OFF = /_login_disabled$/;
-const OF_PASSKEYS = { "auth.credentials_failed": "passkey.refused", "auth.token_invalid": "passkey.too_late" };
+const OF_PASSKEYS = {
+  "auth.credentials_failed": "passkey.refused",
+  "auth.token_invalid": "passkey.too_late",
+};
 
 const OF_FLOW = /** @type {const} */ (["flow", "expires_in", "methods"]);
 
@@ -31,7 +34,9 @@ const address = new URLSearchParams(window.location.search);
 function takeFlow() {
   const url = new URL(window.location.href);
   const { state } = window.history;
-  const given = Object.fromEntries(OF_FLOW.map((name) => [name, address.get(name) ?? state?.[name] ?? ""]));
+  const given = Object.fromEntries(
+    OF_FLOW.map((name) => [name, address.get(name) ?? state?.[name] ?? ""]),
+  );
   for (const name of OF_FLOW) url.searchParams.delete(name);
   if (given.flow) window.history.replaceState({ ...state, ...given }, "", url);
   return given;
@@ -46,9 +51,14 @@ const { flow, expires_in, methods } = takeFlow();
 async function goOn(step) {
   if (step.status === "mfa_required") return showSecondFactor(/** @type {MfaRequired} */ (step));
   if (!csrfToken()) return showNotice(t("error.no_cookies"));
-  if (step.status === "password_change_required") return leaveFor(withReturnPath("/force-password-change"));
-  const adopted = onDemand(() => import("../base/preferences.js")).then(({ adoptPreferences }) => adoptPreferences());
-  const told = onDemand(() => import("../base/signals.js")).then(({ tellOfPasskeys }) => tellOfPasskeys());
+  if (step.status === "password_change_required")
+    return leaveFor(withReturnPath("/force-password-change"));
+  const adopted = onDemand(() => import("../base/preferences.js")).then(({ adoptPreferences }) =>
+    adoptPreferences(),
+  );
+  const told = onDemand(() => import("../base/signals.js")).then(({ tellOfPasskeys }) =>
+    tellOfPasskeys(),
+  );
   await Promise.allSettled([adopted, told]); // whoever is signed in goes on all the same
   return leaveFor(afterSignIn());
 }
@@ -84,7 +94,11 @@ function passwordForm() {
 
 /** The document shows ways that are not there any more. */
 function loadAgain() {
-  return el("button", { type: "button", class: "link", click: () => window.location.reload() }, t("login.reload"));
+  return el(
+    "button",
+    { type: "button", class: "link", click: () => window.location.reload() },
+    t("login.reload"),
+  );
 }
 
 /** What was typed here is not to be typed again where the links lead. */
@@ -128,9 +142,13 @@ async function signInByPasskey({ flow_id, public_key }, mediation) {
   const options = /** @type {any} */ (public_key).publicKey;
   const credential = await webauthn.usePasskey(options, mediation);
   try {
-    await goOn(await call("post", "/auth/passkeys/login/finish", { body: { flow_id, credential } }));
+    await goOn(
+      await call("post", "/auth/passkeys/login/finish", { body: { flow_id, credential } }),
+    );
   } catch (error) {
-    const told = onDemand(() => import("../base/signals.js")).then(({ forgetUnknown }) => forgetUnknown(error, options.rpId, credential.id));
+    const told = onDemand(() => import("../base/signals.js")).then(({ forgetUnknown }) =>
+      forgetUnknown(error, options.rpId, credential.id),
+    );
     await told.catch(() => undefined);
     throw error;
   }
@@ -155,7 +173,8 @@ function showOr(/** @type {boolean} */ isShown) {
 function offerAutofill() {
   const field = document.getElementById("identifier");
   const hasSite = Boolean(document.documentElement.dataset.origin); // to which passkeys belong
-  if (field && hasSite && document.getElementById("passkey")) offerInField(signInByPasskey, showPasskeyProblem);
+  if (field && hasSite && document.getElementById("passkey"))
+    offerInField(signInByPasskey, showPasskeyProblem);
 }
 
 async function offerProviders() {
@@ -177,7 +196,8 @@ async function completeForm() {
   if (state.setup_state === "needs_admin") return leaveFor("/setup");
   if (state.setup_state === "needs_storage") note("warn", t("login.needs_storage"));
   const hasPasskeys = state.passkey_login_enabled && webauthn.isPossible();
-  if (!state.password_login_enabled && !hasPasskeys && !providerCount) showNotice(t("login.nothing_offered"), { kind: "warn" });
+  if (!state.password_login_enabled && !hasPasskeys && !providerCount)
+    showNotice(t("login.nothing_offered"), { kind: "warn" });
   return undefined;
 }
 
@@ -185,7 +205,11 @@ start(async () => {
   const isSecondStep = address.get("mfa") === "required" && flow;
   if (isSecondStep) {
     const offered = /** @type {any} */ ((methods || "totp,recovery_code").split(","));
-    return showSecondFactor({ flow_token: flow, expires_in: Number(expires_in) || 300, methods: offered });
+    return showSecondFactor({
+      flow_token: flow,
+      expires_in: Number(expires_in) || 300,
+      methods: offered,
+    });
   }
   const isUnknown = address.get("external_auth") === "email_required" && flow;
   if (!isUnknown) {

@@ -31,7 +31,8 @@ export function measure() {
       const { length } = [...input(name).value];
       filled.style.inlineSize = `${Math.min(length / LONG_LENGTH, 1) * 100}%`;
       bar.classList.toggle("enough", length >= MIN_LENGTH && length <= MAX_LENGTH);
-      hint.textContent = length && length < MIN_LENGTH ? t("password.more", { count: MIN_LENGTH - length }) : rule;
+      hint.textContent =
+        length && length < MIN_LENGTH ? t("password.more", { count: MIN_LENGTH - length }) : rule;
     };
     input(name).addEventListener("input", update);
     update(); // browsers keep what was typed when a page is loaded again
@@ -47,7 +48,9 @@ export function measure() {
 export function dealtWith(refusal, { password, doubt }) {
   if (refusal.code === "bad_request" && isAboutPassword()) {
     const { text, words } = explained(refusal);
-    const isOfName = refusal.msg.includes("username") && document.getElementById("username")?.matches(":not([hidden])");
+    const isOfName =
+      refusal.msg.includes("username") &&
+      document.getElementById("username")?.matches(":not([hidden])");
     const field = input(isOfName ? "username" : password);
     mark(field, text, words);
     field.focus();

@@ -10,7 +10,15 @@ import { show } from "./stage.js";
 
 /** A link was too old or used: asks whose account is to get another one. */
 export function askForMail() {
-  const field = el("input", { id: "identifier", name: "identifier", type: "text", autocomplete: "username", required: true, autocapitalize: "none", spellcheck: "false" });
+  const field = el("input", {
+    id: "identifier",
+    name: "identifier",
+    type: "text",
+    autocomplete: "username",
+    required: true,
+    autocapitalize: "none",
+    spellcheck: "false",
+  });
   const form = el(
     "form",
     { method: "post", novalidate: true },
@@ -24,8 +32,14 @@ export function askForMail() {
       showNotice(t("pending.sent"), { kind: "good" });
     },
   });
-  const back = el("button", { type: "button", class: "link", click: () => window.location.replace("/login") }, t("pending.back"));
-  show(t("pending.new_title"), [el("p", { class: "lead" }, t("pending.new_lead")), form, back], { focus: field });
+  const back = el(
+    "button",
+    { type: "button", class: "link", click: () => window.location.replace("/login") },
+    t("pending.back"),
+  );
+  show(t("pending.new_title"), [el("p", { class: "lead" }, t("pending.new_lead")), form, back], {
+    focus: field,
+  });
 }
 
 /** @param {string} identifier */
@@ -37,6 +51,12 @@ export function pendingActivation(identifier) {
       showNotice(t("pending.sent"), { kind: "good" });
     }),
   );
-  const other = el("button", { type: "button", class: "link", click: () => window.location.reload() }, t("pending.other_account"));
-  show(t("pending.title"), [el("p", { class: "lead" }, t("pending.lead")), again, other], { emblem: "mail" });
+  const other = el(
+    "button",
+    { type: "button", class: "link", click: () => window.location.reload() },
+    t("pending.other_account"),
+  );
+  show(t("pending.title"), [el("p", { class: "lead" }, t("pending.lead")), again, other], {
+    emblem: "mail",
+  });
 }

@@ -28,7 +28,10 @@ start(() => {
     },
     taken(refusal) {
       if (CLOSES.includes(refusal.code)) {
-        show(t("register.closed_title"), [el("p", { class: "lead" }, t("register.closed")), toSignIn("button secondary")]);
+        show(t("register.closed_title"), [
+          el("p", { class: "lead" }, t("register.closed")),
+          toSignIn("button secondary"),
+        ]);
         return true;
       }
       return dealtWith(refusal, { password: "password", doubt: "doubt.account" });

@@ -19,7 +19,9 @@ const ENDS_LINK = ["auth.contact_verification_invalid", "auth.contact_verificati
 
 const address = new URLSearchParams(window.location.search);
 const token = takeToken(address.get("token") ?? "", "/reset-password?step=new");
-const forms = ["ask-form", "set-form"].map((id) => /** @type {HTMLFormElement | null} */ (document.getElementById(id)));
+const forms = ["ask-form", "set-form"].map(
+  (id) => /** @type {HTMLFormElement | null} */ (document.getElementById(id)),
+);
 const [askForm, setForm] = forms;
 // Before texts are loaded, so that the other form does not appear first.
 if (token) choose(setForm);
@@ -61,12 +63,19 @@ function showSent(email) {
       pause(again, AGAIN_SECONDS);
     } catch (error) {
       finish();
-      if (error instanceof Refusal && error.status === 429 && error.retryAfter) pause(again, error.retryAfter);
+      if (error instanceof Refusal && error.status === 429 && error.retryAfter)
+        pause(again, error.retryAfter);
       else showProblem(error);
     }
   });
-  const other = el("a", { class: "button link", href: "/reset-password" }, t("reset.other_address"));
-  show(t("pending.title"), [el("p", { class: "lead" }, t("reset.sent", { email })), again, other], { emblem: "mail" });
+  const other = el(
+    "a",
+    { class: "button link", href: "/reset-password" },
+    t("reset.other_address"),
+  );
+  show(t("pending.title"), [el("p", { class: "lead" }, t("reset.sent", { email })), again, other], {
+    emblem: "mail",
+  });
   pause(again, AGAIN_SECONDS);
 }
 
@@ -87,7 +96,8 @@ function offerNewPassword(form) {
       await leaveFor("/login?reset=1");
     },
     taken(refusal) {
-      if (!ENDS_LINK.includes(refusal.code)) return dealtWith(refusal, { password: "new_password", doubt: "doubt.password" });
+      if (!ENDS_LINK.includes(refusal.code))
+        return dealtWith(refusal, { password: "new_password", doubt: "doubt.password" });
       dropToken();
       askAnew(refusal);
       return true;
@@ -101,7 +111,9 @@ function askAnew(refusal) {
   choose(askForm);
   setTitle(t("reset.title"));
   byId("title").textContent = t("reset.title");
-  showProblem(refusal, { own: Object.fromEntries(ENDS_LINK.map((code) => [code, `reset.${code}`])) });
+  showProblem(refusal, {
+    own: Object.fromEntries(ENDS_LINK.map((code) => [code, `reset.${code}`])),
+  });
 }
 
 start(() => {

@@ -16,16 +16,31 @@ import { show, tabs } from "./stage.js";
 const LAST_MINUTE_SECONDS = 60;
 const KNOWN = ["totp", "recovery_code", "email_code"];
 const ENDS_FLOW = ["auth.mfa_flow_expired", "auth.mfa_flow_invalid", "auth.mfa_attempts_exceeded"];
-const AT_FIELD = ["auth.mfa_code_invalid", "auth.mfa_recovery_code_used", "auth.mfa_email_code_required", "auth.mfa_email_code_expired"];
+const AT_FIELD = [
+  "auth.mfa_code_invalid",
+  "auth.mfa_recovery_code_used",
+  "auth.mfa_email_code_required",
+  "auth.mfa_email_code_expired",
+];
 
 /**
  * @param {Pick<MfaRequired, "flow_token" | "expires_in" | "methods">} challenge
  * @param {(step: import("../../types").Data<"post", "/auth/mfa/challenge/verify">) => Promise<unknown>} goOn
  */
 export function secondFactor(challenge, goOn) {
-  const methods = /** @type {Method[]} */ (challenge.methods.filter((method) => KNOWN.includes(method)));
+  const methods = /** @type {Method[]} */ (
+    challenge.methods.filter((method) => KNOWN.includes(method))
+  );
   let method = methods[0] ?? "totp";
-  const field = el("input", { id: "code", name: "code", required: true, type: "text", autocapitalize: "none", spellcheck: "false", "aria-describedby": "code-hint" });
+  const field = el("input", {
+    id: "code",
+    name: "code",
+    required: true,
+    type: "text",
+    autocapitalize: "none",
+    spellcheck: "false",
+    "aria-describedby": "code-hint",
+  });
   const label = el("label", { for: "code" });
   const hint = el("p", { class: "hint", id: "code-hint" });
   const sending = el("div", { class: "sending" });
@@ -42,7 +57,12 @@ export function secondFactor(challenge, goOn) {
   const form = el(
     "form",
     { method: "post", novalidate: true },
-    methods.length > 1 && tabs(t("mfa.method"), methods.map((one) => [one, t(`mfa.${one}.tab`)]), choose),
+    methods.length > 1 &&
+      tabs(
+        t("mfa.method"),
+        methods.map((one) => [one, t(`mfa.${one}.tab`)]),
+        choose,
+      ),
     sending,
     el("div", { class: "field" }, label, field, hint),
     el("button", { type: "submit", class: "primary" }, t("mfa.submit")),
@@ -60,7 +80,9 @@ export function secondFactor(challenge, goOn) {
       return isOver(refusal);
     },
   });
-  show(t("mfa.title"), [el("p", { class: "lead" }, t("mfa.lead")), form, startOver("link")], { focus: field });
+  show(t("mfa.title"), [el("p", { class: "lead" }, t("mfa.lead")), form, startOver("link")], {
+    focus: field,
+  });
   remind(challenge.expires_in, form);
 }
 
@@ -87,7 +109,9 @@ function mailButton(flow_token) {
     if (button.getAttribute("aria-disabled")) return;
     const finish = busy(button, t("mfa.sending"));
     try {
-      const { resend_after } = await call("post", "/auth/mfa/challenge/email-code/send", { body: { flow_token } });
+      const { resend_after } = await call("post", "/auth/mfa/challenge/email-code/send", {
+        body: { flow_token },
+      });
       finish();
       say(t("mfa.sent"));
       document.getElementById("code")?.focus();
@@ -95,7 +119,8 @@ function mailButton(flow_token) {
     } catch (error) {
       finish();
       if (error instanceof Refusal && isOver(error)) return;
-      if (error instanceof Refusal && error.status === 429 && error.retryAfter) pause(button, error.retryAfter);
+      if (error instanceof Refusal && error.status === 429 && error.retryAfter)
+        pause(button, error.retryAfter);
       else showProblem(error);
     }
   });
@@ -109,6 +134,14 @@ function mailButton(flow_token) {
  */
 function remind(seconds, form) {
   const isShown = () => form.isConnected;
-  setTimeout(() => isShown() && showNotice(t("mfa.last_minute"), { kind: "warn", isQuiet: true }), Math.max(seconds - LAST_MINUTE_SECONDS, 0) * 1000);
-  setTimeout(() => isShown() && isOver(new Refusal({ status: 401, code: "auth.mfa_flow_expired", isChange: false })), seconds * 1000);
+  setTimeout(
+    () => isShown() && showNotice(t("mfa.last_minute"), { kind: "warn", isQuiet: true }),
+    Math.max(seconds - LAST_MINUTE_SECONDS, 0) * 1000,
+  );
+  setTimeout(
+    () =>
+      isShown() &&
+      isOver(new Refusal({ status: 401, code: "auth.mfa_flow_expired", isChange: false })),
+    seconds * 1000,
+  );
 }

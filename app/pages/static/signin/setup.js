@@ -34,7 +34,10 @@ start(async () => {
       await enter(username, password, { outcome: "registered", to: STORAGE });
     },
     taken: (refusal) => dealtWith(refusal, { password: "password", doubt: "doubt.account" }),
-    actions: ({ code }) => (code === "validation.system_already_initialized" ? [el("a", { href: "/login" }, t("to_sign_in"))] : []),
+    actions: ({ code }) =>
+      code === "validation.system_already_initialized"
+        ? [el("a", { href: "/login" }, t("to_sign_in"))]
+        : [],
   });
   const { setup_state } = await load(() => call("post", "/auth/check"));
   if (isSent) return undefined; // the answer to the form decides where to go

@@ -34,8 +34,19 @@ export function show(title, content, { focus, emblem } = {}) {
  */
 export function tabs(legend, options, choose) {
   const labels = options.map(([value, label], index) => {
-    const radio = el("input", { type: "radio", name: "choice", value, checked: index === 0, change: () => choose(value) });
+    const radio = el("input", {
+      type: "radio",
+      name: "choice",
+      value,
+      checked: index === 0,
+      change: () => choose(value),
+    });
     return el("label", {}, radio, el("span", {}, label));
   });
-  return el("fieldset", { class: "tabs" }, el("legend", { class: "visually-hidden" }, legend), ...labels);
+  return el(
+    "fieldset",
+    { class: "tabs" },
+    el("legend", { class: "visually-hidden" }, legend),
+    ...labels,
+  );
 }

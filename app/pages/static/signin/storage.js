@@ -45,7 +45,11 @@ function showLastStep() {
 }
 
 function showOthersTurn() {
-  const again = el("button", { type: "button", class: "primary", click: () => window.location.reload() }, t("storage.again"));
+  const again = el(
+    "button",
+    { type: "button", class: "primary", click: () => window.location.reload() },
+    t("storage.again"),
+  );
   show(t("storage.title"), [el("p", { class: "lead" }, t("storage.others")), again]);
 }
 
@@ -53,7 +57,9 @@ function showOthersTurn() {
 function placeOf(step) {
   const href = PLACES[step] ?? "";
   const sections = (document.documentElement.dataset.sections ?? "").split(" ");
-  const isThere = Object.entries(SECTIONS).some(([folder, section]) => href.startsWith(folder) && sections.includes(section));
+  const isThere = Object.entries(SECTIONS).some(
+    ([folder, section]) => href.startsWith(folder) && sections.includes(section),
+  );
   return isThere ? href : "";
 }
 
@@ -63,10 +69,23 @@ function showFirstSteps() {
     const text = rich(`first.${step}.text`, { origin, name: code(name) });
     const title = t(`first.${step}.title`);
     const href = placeOf(step);
-    return el("li", {}, el("h2", {}, href ? el("a", { href }, title) : title), el("p", { class: "hint" }, ...text));
+    return el(
+      "li",
+      {},
+      el("h2", {}, href ? el("a", { href }, title) : title),
+      el("p", { class: "hint" }, ...text),
+    );
   });
-  const go = el("a", { class: "button primary", href: placeOf("overview") || "/" }, t("login.continue"));
-  show(t("first.title"), [el("p", { class: "lead" }, t("first.lead")), el("ul", { class: "steps" }, ...steps), go], { emblem: "done" });
+  const go = el(
+    "a",
+    { class: "button primary", href: placeOf("overview") || "/" },
+    t("login.continue"),
+  );
+  show(
+    t("first.title"),
+    [el("p", { class: "lead" }, t("first.lead")), el("ul", { class: "steps" }, ...steps), go],
+    { emblem: "done" },
+  );
 }
 
 start(async () => {
