@@ -1,5 +1,6 @@
 // @ts-check
-// Pictures of what was drawn. Browsers that resist fingerprinting give white, noise or nothing instead.
+// Pictures of what was drawn. Browsers that resist fingerprinting give white, noise or nothing
+// instead.
 
 import { el } from "../base/dom.js";
 
@@ -11,11 +12,14 @@ const COLOURS = [
   [40, 80, 200],
   [20, 20, 24],
 ];
-/** Compression changes colours, and so does the little noise of some browsers, which nobody sees. */
+/**
+ * Compression changes colours, and so does the little noise of some browsers, which nobody sees.
+ */
 const TOLERANCE = 40;
 
 /**
- * What was drawn, as WebP where the browser can make it, and PNG elsewhere; null if it makes nothing.
+ * What was drawn, as WebP where the browser can make it, and PNG elsewhere; null if it makes
+ * nothing.
  * @param {HTMLCanvasElement} canvas
  * @returns {Promise<Blob | null>}
  */

@@ -19,7 +19,9 @@ import { table } from "../console/table.js";
 import { toast } from "../console/toast.js";
 
 /** @typedef {import("../../types").Data<"get", "/auth/external-auth/links">[number]} Link */
-/** @typedef {import("../../types").Data<"get", "/auth/external-auth/providers">[number]} Provider */
+/**
+ * @typedef {import("../../types").Data<"get", "/auth/external-auth/providers">[number]} Provider
+ */
 
 const OWN = { conflict: "security.last_way" };
 

@@ -16,7 +16,10 @@ const STEP = 1;
 const LARGE_STEP = 10;
 const ZOOM_STEP = 1.25;
 
-/** The square that is shown, in pixels of the picture. @typedef {{ x: number, y: number, zoom: number }} Place */
+/**
+ * The square that is shown, in pixels of the picture.
+ * @typedef {{ x: number, y: number, zoom: number }} Place
+ */
 
 /**
  * Returns the chosen square as a picture of 1024 pixels; undefined if it was cancelled, null if the

@@ -13,7 +13,9 @@ import { button, field, submitLine, textInput } from "../console/fields.js";
 import { badge, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
 
-/** @typedef {Pick<import("../base/session.js").Me, "email" | "email_verified" | "pending_email">} Address */
+/**
+ * @typedef {Pick<import("../base/session.js").Me, "email" | "email_verified" | "pending_email">} Address
+ */
 
 /**
  * @param {HTMLElement} host

@@ -89,8 +89,8 @@ function others(source, changed) {
 }
 
 /**
- * Reads, crops and sends a picture; returns the profile then, or null. Where browsers let nobody have
- * what was drawn, the file itself is sent, of which the service shows the middle.
+ * Reads, crops and sends a picture; returns the profile then, or null. Where browsers let nobody
+ * have what was drawn, the file itself is sent, of which the service shows the middle.
  * @param {File} file
  * @param {HTMLElement} progress
  * @returns {Promise<Profile | null>}

@@ -41,7 +41,8 @@ const STEPS = {
 };
 
 /**
- * Returns the panel, or nothing when all is done. A step about which nothing can be learnt is left out.
+ * Returns the panel, or nothing when all is done. A step about which nothing can be learnt is left
+ * out.
  * @returns {Promise<HTMLElement[]>}
  */
 export async function firstSteps() {

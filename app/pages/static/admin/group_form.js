@@ -27,7 +27,8 @@ const MEGABYTE = 1e6;
  * @param {Policies} policies
  * @param {object} how
  * @param {() => Promise<void>} how.done
- * @param {(draft: Draft, ready: () => void) => Promise<void>} how.again asks anew, with the group as it is now
+ * @param {(draft: Draft, ready: () => void) => Promise<void>} how.again asks anew, with the group
+ *   as it is now
  * @param {() => Promise<void>} how.outdated shows the groups as they are now
  * @param {Draft} [how.draft]
  */

@@ -15,7 +15,9 @@ import { badge } from "../console/panel.js";
 import { showOnce } from "../console/secret.js";
 import { toast } from "../console/toast.js";
 
-/** @typedef {import("../../types").Data<"get", "/admin/users/invitations">["items"][number]} Invitation */
+/**
+ * @typedef {import("../../types").Data<"get", "/admin/users/invitations">["items"][number]} Invitation
+ */
 
 const STATUSES = /** @type {const} */ (["pending", "accepted", "expired", "revoked"]);
 const KINDS = /** @type {const} */ ({

@@ -1,5 +1,6 @@
 // @ts-check
-// How the service is doing: numbers, sign-ins per day, what happened last, what is worth doing first.
+// How the service is doing: numbers, sign-ins per day, what happened last, what is worth doing
+// first.
 
 import { call } from "../base/api.js";
 import { byId, el, replace } from "../base/dom.js";

@@ -15,7 +15,8 @@ const MAX_BAR_WIDTH = 28;
 /** @typedef {{ name: string, values: number[], shape: "bars" | "line" }} Series */
 
 /**
- * A picture with a sentence as its name, the values of one day below it, and all of them as a table.
+ * A picture with a sentence as its name, the values of one day below it, and all of them as a
+ * table.
  * @param {string} title
  * @param {string[]} dates the oldest first; the last is today
  * @param {Series[]} series at most one of each shape

@@ -20,8 +20,12 @@ import { all } from "./lookups.js";
 import { carryOver, isOutdated } from "./meanwhile.js";
 import { valuesOf, fieldsOf } from "./provider_fields.js";
 
-/** @typedef {import("../../types").Data<"get", "/admin/external-auth/provider-kinds">[number]} Kind */
-/** @typedef {import("../../types").Data<"get", "/admin/external-auth/providers">["items"][number]} Provider */
+/**
+ * @typedef {import("../../types").Data<"get", "/admin/external-auth/provider-kinds">[number]} Kind
+ */
+/**
+ * @typedef {import("../../types").Data<"get", "/admin/external-auth/providers">["items"][number]} Provider
+ */
 
 const key = decodeURIComponent(String(window.location.pathname.split("/").at(-1)));
 

@@ -9,7 +9,9 @@ import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 import { badge, facts } from "../console/panel.js";
 
-/** @typedef {import("../../types").Data<"get", "/admin/external-auth/providers">["items"][number]} Provider */
+/**
+ * @typedef {import("../../types").Data<"get", "/admin/external-auth/providers">["items"][number]} Provider
+ */
 
 open(() => {
   /** @type {() => Promise<void>} */

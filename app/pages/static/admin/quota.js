@@ -9,7 +9,8 @@ const UNITS = { MB: 1e6, GB: 1e9, TB: 1e12 };
 
 /**
  * @param {number} bytes
- * @returns {{ box: HTMLElement, input: HTMLInputElement, bytes: () => number | null }} `bytes` is null
+ * @returns {{ box: HTMLElement, input: HTMLInputElement, bytes: () => number | null }} `bytes` is
+ *   null
  *   for what is no amount
  */
 export function quotaField(bytes) {

@@ -10,7 +10,9 @@ import { badge } from "../console/panel.js";
 
 /** @typedef {import("./settings.js").Setting} Setting */
 /** @typedef {import("./settings.js").Value} Value */
-/** @typedef {(setting: Setting, value: Value | null) => boolean} Change returns whether there is a draft */
+/**
+ * @typedef {(setting: Setting, value: Value | null) => boolean} Change returns whether there is a draft
+ */
 
 /**
  * @param {Setting} setting
@@ -61,7 +63,10 @@ export function settingRow(setting, draft, change) {
   return row;
 }
 
-/** What the service says of it, without what it takes. @param {Pick<Setting, "description">} setting */
+/**
+ * What the service says of it, without what it takes.
+ * @param {Pick<Setting, "description">} setting
+ */
 export function meaningOf({ description }) {
   return description.replace(/ \([^()]*(\([^()]*\)[^()]*)*\)$/, "");
 }

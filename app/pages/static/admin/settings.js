@@ -19,7 +19,9 @@ import { meaningOf, settingRow } from "./setting_row.js";
 
 /** @typedef {import("../../types").Data<"get", "/admin/config/schema">[number]} Described */
 /** @typedef {import("../../types").Data<"get", "/admin/config">["items"][number]} Stored */
-/** @typedef {Described & Stored & { author: string }} Setting `author` is "" for the command line */
+/**
+ * @typedef {Described & Stored & { author: string }} Setting `author` is "" for the command line
+ */
 /** @typedef {string | string[]} Value null returns to the default */
 
 const PAGE = 100;

@@ -14,7 +14,9 @@ import { badge, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
 import { failedMeanwhile, isOutdated } from "./meanwhile.js";
 
-/** @typedef {import("../../types").Data<"get", "/admin/teams/{id}/members">["items"][number]} Member */
+/**
+ * @typedef {import("../../types").Data<"get", "/admin/teams/{id}/members">["items"][number]} Member
+ */
 
 const ROLES = /** @type {const} */ (["owner", "admin", "member"]);
 

@@ -19,8 +19,8 @@ import { quotaField } from "./quota.js";
 /** @typedef {(user: User) => void} Changed */
 
 /**
- * Returns what shows the account when it has changed: the controls stay the same, since a key may be
- * held down on one while another is saved.
+ * Returns what shows the account when it has changed: the controls stay the same, since a key may
+ * be held down on one while another is saved.
  * @param {HTMLElement} host
  * @param {User} user
  * @param {[string, string][]} groups
@@ -171,7 +171,8 @@ function quotaForm(user, save) {
 }
 
 /**
- * Saves, unless somebody else was first: then what is there now is shown. Returns whether it is saved.
+ * Saves, unless somebody else was first: then what is there now is shown. Returns whether it is
+ * saved.
  * @param {User} user
  * @param {Record<string, unknown>} change
  * @param {Changed} changed

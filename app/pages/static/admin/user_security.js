@@ -9,16 +9,16 @@ import { ago, day, moment } from "../base/format.js";
 import { asSaid, t } from "../base/i18n.js";
 import { load, onDemand } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
-import { deviceWords } from "../console/agents.js";
 import { actButton } from "../console/fields.js";
-import { badge, facts, panel } from "../console/panel.js";
+import { facts, panel } from "../console/panel.js";
 import { showOnce } from "../console/secret.js";
 import { table } from "../console/table.js";
 import { toast } from "../console/toast.js";
+import { doer } from "./user_buttons.js";
+import { sessionsPanel } from "./user_sessions.js";
 
 /** @typedef {import("./lookups.js").User} User */
 /** @typedef {import("../../types").Data<"get", "/admin/users/{id}/credentials">} Credentials */
-/** @typedef {import("../../types").Data<"get", "/admin/users/{id}/sessions">} Sessions */
 /** @typedef {{ user: User, path: { id: string }, again: () => Promise<void> }} About */
 
 /**
@@ -108,22 +108,6 @@ function credentialsPanel(about, credentials, changed) {
     links.length > 0 && el("h3", {}, t("user.links")),
     links.length > 0 && linkTable(about, links),
   );
-}
-
-/**
- * A button that may ask first, and confirms who is there if it has to.
- * @param {string} name key of its words
- * @param {() => Promise<any>} work
- * @param {{ ask?: string, done?: string, then?: (answer: any) => unknown, label?: string }} how
- */
-function doer(name, work, { ask, done, then, label }) {
-  return actButton(t(name), { class: "secondary small", "aria-label": label }, async () => {
-    if (ask && !(await confirmed({ title: t(name), text: t(ask), verb: t(name) }))) return;
-    const answer = await asOwner(t("user.why"), async () => (await orSignIn(work())) ?? true);
-    if (answer === null) return;
-    if (done) toast(t(done));
-    await then?.(answer);
-  });
 }
 
 /**
@@ -246,69 +230,4 @@ function linkTable(about, links) {
  */
 function removeButton(name, work) {
   return actButton(t("remove"), { class: "link", "aria-label": `${t("remove")}: ${name}` }, work);
-}
-
-/**
- * @param {About} about
- * @param {Sessions} sessions
- */
-function sessionsPanel(about, sessions) {
-  const { path, again } = about;
-  const all = doer(
-    "user.end_all",
-    () => call("post", "/admin/users/{id}/sessions/revoke", { path }),
-    { ask: "user.end_all_text", done: "user.sessions_ended", then: again },
-  );
-  return panel(
-    "sessions",
-    t("user.sessions"),
-    { actions: sessions.length > 0 ? [all] : [] },
-    sessions.length === 0
-      ? el("p", { class: "hint" }, t("user.no_sessions"))
-      : table(
-          t("user.sessions"),
-          [
-            {
-              label: t("user.device"),
-              cell: ({ user_agent: agent, ip_address: address }) => [
-                el("span", { title: agent ?? "" }, deviceWords(agent)),
-                address && el("span", { class: "hint mono" }, address),
-              ],
-            },
-            {
-              label: t("user.seen"),
-              cell: ({ last_seen_at: at }) =>
-                el("time", { datetime: at, title: moment(at) }, ago(at)),
-            },
-            {
-              label: t("user.end"),
-              kind: "actions",
-              cell: ({ id, is_current: isCurrent, user_agent: agent }) =>
-                isCurrent ? badge(t("user.here")) : removeSession(about, id, deviceWords(agent)),
-            },
-          ],
-          sessions,
-        ),
-  );
-}
-
-/**
- * @param {About} about
- * @param {string} id
- * @param {string} device
- */
-function removeSession({ path, again }, id, device) {
-  return actButton(
-    t("user.end"),
-    { class: "link", "aria-label": `${t("user.end")}: ${device}` },
-    async () => {
-      await orSignIn(
-        call("delete", "/admin/users/{id}/sessions/{session_id}", {
-          path: { ...path, session_id: id },
-        }),
-      );
-      toast(t("user.session_ended"));
-      await again();
-    },
-  );
 }

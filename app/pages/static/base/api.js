@@ -1,5 +1,6 @@
 // @ts-check
-// Calls the service: CSRF token, one refresh for all tabs, one repeat; changes only for whom they are meant.
+// Calls the service: CSRF token, one refresh for all tabs, one repeat; changes only for whom they
+// are meant.
 
 import { csrfToken, keep, kept } from "./kept.js";
 
@@ -10,13 +11,15 @@ const REFRESHED = "gatehouse-refreshed";
 const JUST_NOW_MS = 5000;
 const OTHER_USER = "auth.session_user_mismatch";
 const IS_TOKEN_REFUSED = /^auth\.token_(missing|expired|invalid)$/;
-// Where token_invalid is about a flow and not the session, or the session is renewed or ended anyway.
+// Where token_invalid is about a flow and not the session, or the session is renewed or ended
+// anyway.
 const IS_LEFT_ALONE = /\/(setup|register|login)\/finish$|\/auth\/(refresh|logout)$/;
 
 /** Why a call did not succeed; without an answer of the service the status is 0. */
 export class Refusal extends Error {
   /**
-   * @param {{ status: number, code: string, msg?: string, data?: Record<string, unknown> | null, retryAfter?: number, requestId?: string, isChange: boolean }} about
+   * @param {{ status: number, code: string, msg?: string, data?: Record<string, unknown> | null,
+   *   retryAfter?: number, requestId?: string, isChange: boolean }} about
    */
   constructor({ status, code, msg = "", data = null, retryAfter = 0, requestId = "", isChange }) {
     super(msg || code);
@@ -69,7 +72,8 @@ export function noteOtherUser(error) {
 }
 
 /**
- * Returns `data` of the answer. Where a token was refused, nothing was done: the call is repeated once.
+ * Returns `data` of the answer. Where a token was refused, nothing was done: the call is repeated
+ * once.
  * @template {Method} M
  * @template {import("../../types").Path<M>} P
  * @param {M} method

@@ -1,6 +1,6 @@
 // @ts-check
-// No module: it runs before all of them, and sees which parts of the page do not arrive. The page is
-// then loaded once more, and if that does not help, it says so: what it says is in the document.
+// No module: it runs before all of them, and sees which parts of the page do not arrive. The page
+// is then loaded once more, and if that does not help, it says so: what it says is in the document.
 
 window.addEventListener(
   "error",

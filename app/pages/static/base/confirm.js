@@ -12,7 +12,9 @@ import { onDemand } from "./retry.js";
 import { isPossible, NoPasskey, stop, usePasskey } from "./webauthn.js";
 
 /** @typedef {import("../../types").Data<"get", "/auth/confirmation">} Ways */
-/** @typedef {import("../../types").Data<"get", "/auth/external-auth/providers">[number]} Provider */
+/**
+ * @typedef {import("../../types").Data<"get", "/auth/external-auth/providers">[number]} Provider
+ */
 /** @typedef {(error: unknown) => void} Fail */
 
 const OWN = { "auth.credentials_failed": "confirm.wrong" };

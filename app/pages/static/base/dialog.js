@@ -66,7 +66,8 @@ export function formDialog(title, verb, content, { busy = t("one_moment"), close
 
 /**
  * Asks before something that cannot be taken back, with the focus on *Cancel*.
- * @param {{ title: string, text: string | Node, verb: string, typed?: string }} about `verb` is said
+ * @param {{ title: string, text: string | Node, verb: string, typed?: string }} about `verb` is
+ *   said
  *   by the button; `typed` is a name that has to be typed first
  * @returns {Promise<boolean>}
  */

@@ -63,8 +63,8 @@ export function waitText(seconds) {
 }
 
 /**
- * A sentence of the service as a text of ours; where the catalogue lacks it, what its code says, and
- * the sentence as `words` in English.
+ * A sentence of the service as a text of ours; where the catalogue lacks it, what its code says,
+ * and the sentence as `words` in English.
  * @param {string} code one of those that stand for many conditions
  * @param {string} sentence
  */

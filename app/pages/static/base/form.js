@@ -1,5 +1,6 @@
 // @ts-check
-// Forms: checked on submit and then while typing, sent once at a time, refusals shown where they belong.
+// Forms: checked on submit and then while typing, sent once at a time, refusals shown where they
+// belong.
 
 import { Refusal } from "./api.js";
 import { el } from "./dom.js";
@@ -88,7 +89,8 @@ export function busy(button, text) {
  * @param {HTMLElement} button
  * @param {string} text
  * @param {() => unknown} work
- * @param {{ own?: Record<string, string>, fail?: (error: unknown) => void }} [how] `own` as in Handling
+ * @param {{ own?: Record<string, string>, fail?: (error: unknown) => void }} [how] `own` as in
+ *   Handling
  */
 export async function act(
   button,

@@ -60,7 +60,8 @@ export function rich(key, values) {
 }
 
 /**
- * A sentence of the service in the language of the page; undefined if the catalogue does not have it.
+ * A sentence of the service in the language of the page; undefined if the catalogue does not have
+ * it.
  * @param {string} sentence
  */
 export function translated(sentence) {

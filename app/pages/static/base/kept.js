@@ -1,6 +1,6 @@
 // @ts-check
-// What the browser keeps that scripts may read: cookies, and what is kept for the visitor's convenience.
-// One that keeps nothing for sites forgets it with the page.
+// What the browser keeps that scripts may read: cookies, and what is kept for the visitor's
+// convenience. One that keeps nothing for sites forgets it with the page.
 
 const YEAR_SECONDS = 31536000;
 

@@ -42,8 +42,8 @@ export async function start(run) {
 }
 
 /**
- * Hides what the document says in case parts of the page do not arrive, unless they did not; and says
- * what was noted for this load alone.
+ * Hides what the document says in case parts of the page do not arrive, unless they did not; and
+ * says what was noted for this load alone.
  * @param {boolean} hasTexts
  */
 function settle(hasTexts) {

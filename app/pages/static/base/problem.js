@@ -13,7 +13,8 @@ let ticking;
 /**
  * Shows why something failed, and moves the focus there.
  * @param {unknown} error
- * @param {{ own?: Record<string, string>, actions?: HTMLElement[], isQuiet?: boolean }} [how] `own` are
+ * @param {{ own?: Record<string, string>, actions?: HTMLElement[], isQuiet?: boolean }} [how] `own`
+ *   are
  *   keys of texts by code, for what the page knows better; `actions` are buttons and links; a quiet
  *   one leaves the focus where somebody may be typing
  */
@@ -65,7 +66,8 @@ export function showProblemIn(dialog, error, own) {
 /**
  * Shows a text that is known already, in the same place.
  * @param {string} text
- * @param {{ kind?: "bad" | "warn" | "good", actions?: HTMLElement[], isQuiet?: boolean }} [how] `isQuiet`
+ * @param {{ kind?: "bad" | "warn" | "good", actions?: HTMLElement[], isQuiet?: boolean }} [how]
+ *   `isQuiet`
  *   as in showProblem
  */
 export function showNotice(text, { kind = "bad", actions = [], isQuiet = false } = {}) {

@@ -1,5 +1,6 @@
 // @ts-check
-// Reads that go on until the service answers, a change is never repeated; modules that few visits need.
+// Reads that go on until the service answers, a change is never repeated; modules that few visits
+// need.
 
 import { Refusal } from "./api.js";
 import { el } from "./dom.js";

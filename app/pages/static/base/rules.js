@@ -9,7 +9,10 @@ const USERNAME = /^[\w.-]{2,64}$/;
 const LOCAL_PART = /^("?)[\w.!#$%&'*+/=?^`{|}~-]{1,64}\1$/;
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i;
 
-/** Checks by the name of a field, for `handle`. @type {Record<string, (value: string) => string>} */
+/**
+ * Checks by the name of a field, for `handle`.
+ * @type {Record<string, (value: string) => string>}
+ */
 export const CHECKS = {
   username: (value) => (USERNAME.test(value.trim()) ? "" : t("username.invalid")),
   email: (value) => (looksLikeAddress(value) ? "" : t("email.invalid")),

@@ -15,7 +15,9 @@ const SIGNED_OUT_PATH = "/login?signed_out=1";
 /** Somebody signs out: answers that are still on their way lead nowhere any more. */
 let isLeaving = false;
 
-/** Null in browsers that keep nothing for this site: its tabs then learn of each other by refusals. */
+/**
+ * Null in browsers that keep nothing for this site: its tabs then learn of each other by refusals.
+ */
 function openChannel() {
   try {
     return new BroadcastChannel("gatehouse");

@@ -1,8 +1,8 @@
 // @ts-check
 // Between the JSON of the service and the objects of navigator.credentials.
 //
-// Browsers do this themselves (WebAuthn Level 3, sections 5.1.8 to 5.1.10). This is for older ones, and
-// for credentials that a password manager's extension hands out.
+// Browsers do this themselves (WebAuthn Level 3, sections 5.1.8 to 5.1.10). This is for older ones,
+// and for credentials that a password manager's extension hands out.
 
 /** @param {any} json */
 export function creationOptions(json) {

@@ -12,7 +12,8 @@ import { reveal, say } from "../base/page.js";
  * A field with its label; `control` gets the id `name` unless it has one.
  * @param {string} label
  * @param {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} control
- * @param {{ hint?: Child, beside?: Child, box?: string }} [more] `beside` stands to the right of the
+ * @param {{ hint?: Child, beside?: Child, box?: string }} [more] `beside` stands to the right of
+ *   the
  *   control, in a box of the class `box`
  */
 export function field(label, control, { hint, beside, box: kind = "side-by-side" } = {}) {
@@ -68,7 +69,8 @@ export function select(name, options, { value, ...attributes } = {}) {
  * A box to tick, with its label behind it. As a `switch` it is on or off at once.
  * @param {string} name
  * @param {string} label
- * @param {{ checked?: boolean, isSwitch?: boolean, hint?: Child, [attribute: string]: unknown }} [how]
+ * @param {{ checked?: boolean, isSwitch?: boolean, hint?: Child, [attribute: string]: unknown }}
+ *   [how]
  */
 export function checkbox(
   name,

@@ -38,7 +38,8 @@ export function open(run) {
 }
 
 /**
- * From a provider, people arrive here without the sign-in page, which takes over what their account prefers.
+ * From a provider, people arrive here without the sign-in page, which takes over what their account
+ * prefers.
  * @param {Me} me
  */
 async function looksOtherwise(me) {

@@ -13,7 +13,9 @@ import { t } from "../base/i18n.js";
  * @property {string} [sort] the name by which the service sorts
  * @property {"number" | "actions"} [kind]
  */
-/** @typedef {{ by: string, order: "asc" | "desc", change: (by: string, order: "asc" | "desc") => void }} Sorting */
+/**
+ * @typedef {{ by: string, order: "asc" | "desc", change: (by: string, order: "asc" | "desc") => void }} Sorting
+ */
 /**
  * @template T
  * @typedef {{ idOf: (row: T) => number, nameOf: (row: T) => string, chosen: Set<number>, changed: () => void }} Selection

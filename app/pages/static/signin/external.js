@@ -12,7 +12,9 @@ import { afterSignIn } from "../base/return_path.js";
 import { stop } from "../base/webauthn.js";
 import { show, tabs } from "./stage.js";
 
-/** @typedef {import("../../types").Data<"get", "/auth/external-auth/providers">[number]} Provider */
+/**
+ * @typedef {import("../../types").Data<"get", "/auth/external-auth/providers">[number]} Provider
+ */
 
 /** @param {Provider[]} providers */
 export function providerButtons(providers) {
@@ -62,7 +64,8 @@ function begin(button, { kind, key }) {
 
 /**
  * @param {string} flow_token
- * @param {(step: import("../../types").Data<"post", "/auth/external-auth/password-link">) => Promise<unknown>} goOn
+ * @param {(step: import("../../types").Data<"post", "/auth/external-auth/password-link">) =>
+ *   Promise<unknown>} goOn
  */
 export function unknownIdentity(flow_token, goOn) {
   const ways = { known: linkForm(flow_token, goOn), other: mailForm(flow_token) };
@@ -90,7 +93,8 @@ export function unknownIdentity(flow_token, goOn) {
 
 /**
  * @param {string} flow_token
- * @param {(step: import("../../types").Data<"post", "/auth/external-auth/password-link">) => Promise<unknown>} goOn
+ * @param {(step: import("../../types").Data<"post", "/auth/external-auth/password-link">) =>
+ *   Promise<unknown>} goOn
  */
 function linkForm(flow_token, goOn) {
   const form = el(

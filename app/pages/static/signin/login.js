@@ -15,7 +15,9 @@ import * as webauthn from "../base/webauthn.js";
 import { offerInField, stopOffering } from "./passkey_autofill.js";
 
 /** @typedef {import("../../types").Schemas["MfaRequiredData"]} MfaRequired */
-/** @typedef {import("../../types").Data<"post", "/auth/login"> | import("../../types").Data<"post", "/auth/passkeys/login/finish">} Step */
+/**
+ * @typedef {import("../../types").Data<"post", "/auth/login"> | import("../../types").Data<"post", "/auth/passkeys/login/finish">} Step
+ */
 
 const SWITCHED_OFF = /_login_disabled$/;
 const OF_PASSKEYS = {
@@ -28,8 +30,8 @@ const OF_FLOW = /** @type {const} */ (["flow", "expires_in", "methods"]);
 const address = new URLSearchParams(window.location.search);
 
 /**
- * Takes a flow out of the address before anything else is loaded; this entry of the tab's history keeps
- * it, in case the page is loaded again.
+ * Takes a flow out of the address before anything else is loaded; this entry of the tab's history
+ * keeps it, in case the page is loaded again.
  */
 function takeFlow() {
   const url = new URL(window.location.href);

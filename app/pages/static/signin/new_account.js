@@ -1,7 +1,6 @@
 // @ts-check
 // What a new account or password needs: rules that the service has, too, said before it is asked.
 
-import { Refusal } from "../base/api.js";
 import { byId, el, input } from "../base/dom.js";
 import { explained } from "../base/errors.js";
 import { mark } from "../base/form.js";
@@ -41,8 +40,9 @@ export function measure() {
 
 /**
  * Deals with what is refused where an account or a password is made; returns whether it did.
- * @param {Refusal} refusal
- * @param {{ password: string, doubt: string }} about the name of the password's field, and the key of
+ * @param {import("../base/api.js").Refusal} refusal
+ * @param {{ password: string, doubt: string }} about the name of the password's field, and the key
+ *   of
  *   what to say when nobody knows whether it was saved
  */
 export function dealtWith(refusal, { password, doubt }) {

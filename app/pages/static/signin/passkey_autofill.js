@@ -19,7 +19,8 @@ export function stopOffering() {
 }
 
 /**
- * @param {(started: import("../../types").Data<"post", "/auth/passkeys/login/start">, mediation: "conditional") => Promise<void>} use
+ * @param {(started: import("../../types").Data<"post", "/auth/passkeys/login/start">, mediation:
+ *   "conditional") => Promise<void>} use
  * @param {(error: unknown) => void} failed
  */
 export async function offerInField(use, failed) {

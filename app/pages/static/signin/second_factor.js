@@ -25,7 +25,8 @@ const AT_FIELD = [
 
 /**
  * @param {Pick<MfaRequired, "flow_token" | "expires_in" | "methods">} challenge
- * @param {(step: import("../../types").Data<"post", "/auth/mfa/challenge/verify">) => Promise<unknown>} goOn
+ * @param {(step: import("../../types").Data<"post", "/auth/mfa/challenge/verify">) =>
+ *   Promise<unknown>} goOn
  */
 export function secondFactor(challenge, goOn) {
   const methods = /** @type {Method[]} */ (
