@@ -42,7 +42,7 @@ export function bulkBar(chosen, groups, reload) {
   actions.addEventListener("change", () => (group.hidden = actions.value !== "assign_group"));
   go.addEventListener("click", () =>
     act(go, t("one_moment"), () =>
-      run(/** @type {any} */ (actions.value), [...chosen], group.value, reload),
+      run(/** @type {typeof ACTIONS[number]} */ (actions.value), [...chosen], group.value, reload),
     ),
   );
   const node = el(

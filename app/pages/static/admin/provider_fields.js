@@ -43,7 +43,7 @@ export function fieldsOf(kind, provider) {
     field(
       t(`provider.${name}`),
       textInput(name, {
-        value: /** @type {any} */ (provider)?.[name] ?? "",
+        value: /** @type {Record<string, unknown> | null} */ (provider)?.[name] ?? "",
         autocapitalize: "none",
         ...attributes,
       }),

@@ -96,13 +96,8 @@ async function namesOf(ids) {
   return new Map(users.flatMap((user) => (user ? [[user.id, user.username]] : [])));
 }
 
-/**
- * The same for every letter case, as in the lists that the service searches.
- * @param {string} text
- */
-function folded(text) {
-  return text.normalize("NFC").toUpperCase();
-}
+/** The same for every letter case, as in lists that the service searches. @param {string} text */
+const folded = (text) => text.normalize("NFC").toUpperCase();
 
 function categories() {
   return [...new Set(settings.map((one) => one.category))].filter((one) => one !== ELSEWHERE);
@@ -207,9 +202,11 @@ function discardAll() {
 
 async function saveAll() {
   const sent = [...drafts];
-  const values = Object.fromEntries(sent.filter(([, value]) => value !== null));
+  const values = Object.fromEntries(
+    sent.flatMap(([key, value]) => (value === null ? [] : [[key, value]])),
+  );
   const unset = sent.filter(([, value]) => value === null).map(([key]) => key);
-  const draft = /** @type {any} */ ({ values, unset });
+  const draft = { values, unset };
   const { problems } = await orSignIn(call("post", "/admin/config/validate", { body: draft }));
   if (problems.length > 0) {
     settings = await orSignIn(readAll()); // what somebody else has changed meanwhile may be why
@@ -245,7 +242,7 @@ function lastChange(keys) {
 /**
  * Saves; what would lock the administrator out is saved only after a second question, and nothing
  * if somebody else has changed the same: null.
- * @param {any} body
+ * @param {{ values: Record<string, Value>, unset: string[], expected_updated_at: string }} body
  */
 async function patched(body) {
   try {

@@ -91,9 +91,7 @@ function show(template, storedSubject, storedHtml) {
     /** @type {Record<string, string>} */ values,
     /** @type {string[]} */ unset,
   ) => {
-    await orSignIn(
-      call("patch", "/admin/config", { body: /** @type {any} */ ({ values, unset }) }),
-    );
+    await orSignIn(call("patch", "/admin/config", { body: { values, unset } }));
     toast(t("saved"));
   };
   handle(form, {
@@ -152,7 +150,7 @@ function previewOf(draft) {
     try {
       const made = await orSignIn(
         call("post", "/admin/mail/templates/{template}/preview", {
-          path: { template: /** @type {any} */ (name) },
+          path: { template: name },
           body,
         }),
       );

@@ -2,12 +2,14 @@
 // Before something dangerous the service wants to know that it is still the owner (412).
 
 import { call, Refusal } from "./api.js";
+import { codeButton } from "./code_button.js";
 import { openDialog } from "./dialog.js";
 import { el, replace } from "./dom.js";
 import { explained, sentences } from "./errors.js";
-import { act, busy, handle } from "./form.js";
+import { field } from "./field.js";
+import { act, handle } from "./form.js";
 import { t } from "./i18n.js";
-import { leaveFor, say } from "./page.js";
+import { leaveFor } from "./page.js";
 import { onDemand } from "./retry.js";
 import { isPossible, NoPasskey, stop, usePasskey } from "./webauthn.js";
 
@@ -191,12 +193,12 @@ function typedForm({ methods, needs_code }, hasApp, cancel, done, fail) {
     "form",
     { method: "post", novalidate: true },
     !isMailed &&
-      field("password", t("confirm.password"), {
+      required("password", t("confirm.password"), {
         type: "password",
         autocomplete: "current-password",
       }),
     hasCode &&
-      field("code", t("confirm.code"), {
+      required("code", t("confirm.code"), {
         type: "text",
         autocomplete: "one-time-code",
         autocapitalize: "none",
@@ -239,36 +241,23 @@ function typedForm({ methods, needs_code }, hasApp, cancel, done, fail) {
  * @param {string} label
  * @param {Record<string, string>} attributes
  */
-function field(name, label, attributes) {
-  const id = `confirm-${name}`;
-  return el(
-    "div",
-    { class: "field" },
-    el("label", { for: id }, label),
-    el("input", { id, name, required: true, ...attributes }),
-  );
+function required(name, label, attributes) {
+  const control = el("input", { id: `confirm-${name}`, name, required: true, ...attributes });
+  return field(label, control);
 }
 
 /** @param {Fail} fail */
 function sendButton(fail) {
-  const button = el("button", { type: "button", class: "secondary small" }, t("confirm.send"));
-  button.addEventListener("click", async () => {
-    if (button.getAttribute("aria-disabled")) return;
-    const finish = busy(button, t("confirm.busy"));
-    fail(null);
-    try {
-      const [{ pause }, { resend_after }] = await Promise.all([
-        onDemand(() => import("./pause.js")),
-        call("post", "/auth/confirmation/email-code/send"),
-      ]);
-      finish();
-      say(t("confirm.sent"));
-      document.getElementById("confirm-code")?.focus();
-      pause(button, resend_after);
-    } catch (error) {
-      finish();
-      fail(error);
-    }
+  return codeButton({
+    text: t("confirm.send"),
+    sending: t("confirm.busy"),
+    sent: t("confirm.sent"),
+    field: "confirm-code",
+    style: "secondary small",
+    send() {
+      fail(null);
+      return call("post", "/auth/confirmation/email-code/send");
+    },
+    fail,
   });
-  return button;
 }

@@ -2,6 +2,7 @@
 // The box above a form that says why something did not work, and what to do.
 
 import { Refusal } from "./api.js";
+import { copyButton } from "./copy_button.js";
 import { byId, el, replace } from "./dom.js";
 import { explained, sentences, waitText } from "./errors.js";
 import { t } from "./i18n.js";
@@ -131,16 +132,11 @@ function detailsOf({ code, status, requestId }) {
   const here = window.location.origin;
   const place = origin && origin !== here ? `${here} (${origin})` : here;
   const lines = [code, status ? `HTTP ${status}` : "", at, place, requestId].filter(Boolean);
-  const copy = el("button", { type: "button", class: "link" }, t("copy"));
-  copy.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(lines.join("\n"));
-    copy.textContent = t("copied");
-  });
   return el(
     "details",
     {},
     el("summary", {}, t("details")),
     el("ul", {}, ...lines.map((line) => el("li", {}, line))),
-    "clipboard" in navigator && copy,
+    copyButton(lines.join("\n"), { class: "link" }),
   );
 }

@@ -1,28 +1,16 @@
 // @ts-check
 // Fields of forms that modules draw.
 
+import { copyButton as copier } from "../base/copy_button.js";
 import { el } from "../base/dom.js";
+import { field } from "../base/field.js";
 import { act } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { reveal, say } from "../base/page.js";
 
-/** @typedef {import("../base/dom.js").Child} Child */
+export { field };
 
-/**
- * A field with its label; `control` gets the id `name` unless it has one.
- * @param {string} label
- * @param {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} control
- * @param {{ hint?: Child, beside?: Child, box?: string }} [more] `beside` stands to the right of
- *   the
- *   control, in a box of the class `box`
- */
-export function field(label, control, { hint, beside, box: kind = "side-by-side" } = {}) {
-  if (!control.id) control.id = control.name;
-  const note = hint && el("p", { class: "hint", id: `${control.id}-hint` }, hint);
-  if (note) control.setAttribute("aria-describedby", note.id);
-  const box = beside ? el("div", { class: kind }, control, beside) : control;
-  return el("div", { class: "field" }, el("label", { for: control.id }, label), box, note);
-}
+/** @typedef {import("../base/dom.js").Child} Child */
 
 /**
  * @param {string} name
@@ -124,13 +112,7 @@ export function actButton(text, attributes, work, { busy = t("one_moment"), ...h
  * @param {Record<string, unknown>} [attributes]
  */
 export function copyButton(text, attributes) {
-  const copy = async () => {
-    await navigator.clipboard.writeText(text);
-    node.textContent = t("copied");
-    say(t("copied"));
-  };
-  const node = button(t("copy"), { click: copy, ...attributes });
-  return "clipboard" in navigator && node;
+  return copier(text, { class: "secondary", copied: () => say(t("copied")), ...attributes });
 }
 
 /**

@@ -3,6 +3,7 @@
 
 import { call } from "../base/api.js";
 import { el } from "../base/dom.js";
+import { field } from "../base/field.js";
 import { act, handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { keep } from "../base/kept.js";
@@ -100,8 +101,8 @@ function linkForm(flow_token, goOn) {
   const form = el(
     "form",
     { method: "post", novalidate: true },
-    field("identifier", t("login.identifier"), "text", "username"),
-    field("password", t("login.password"), "password", "current-password"),
+    required("identifier", t("login.identifier"), "text", "username"),
+    required("password", t("login.password"), "password", "current-password"),
     el("a", { href: "/reset-password" }, t("login.forgot")),
     el("button", { type: "submit", class: "primary" }, t("unknown.link")),
   );
@@ -121,7 +122,7 @@ function mailForm(flow_token) {
   const form = el(
     "form",
     { method: "post", novalidate: true },
-    field("email", t("field.email"), "email", "email"),
+    required("email", t("field.email"), "email", "email"),
     el("p", { class: "hint" }, t("unknown.mail_hint")),
     el("button", { type: "submit", class: "primary" }, t("unknown.mail")),
   );
@@ -151,9 +152,8 @@ function mailForm(flow_token) {
  * @param {string} type
  * @param {string} autocomplete
  */
-function field(name, label, type, autocomplete) {
-  const input = el("input", {
-    id: name,
+function required(name, label, type, autocomplete) {
+  const control = el("input", {
     name,
     type,
     autocomplete,
@@ -161,5 +161,5 @@ function field(name, label, type, autocomplete) {
     autocapitalize: "none",
     spellcheck: "false",
   });
-  return el("div", { class: "field" }, el("label", { for: name }, label), input);
+  return field(label, control);
 }

@@ -206,7 +206,9 @@ async function completeForm() {
 start(async () => {
   const isSecondStep = address.get("mfa") === "required" && flow;
   if (isSecondStep) {
-    const offered = /** @type {any} */ ((methods || "totp,recovery_code").split(","));
+    const offered = /** @type {import("./second_factor.js").Method[]} */ (
+      (methods || "totp,recovery_code").split(",")
+    );
     return showSecondFactor({
       flow_token: flow,
       expires_in: Number(expires_in) || 300,

@@ -2,11 +2,10 @@
 // The second step of a sign-in: a code from an app, from a list, or from a mail.
 
 import { call, Refusal } from "../base/api.js";
+import { codeButton } from "../base/code_button.js";
 import { el, replace } from "../base/dom.js";
-import { busy, handle, mark } from "../base/form.js";
+import { handle, mark } from "../base/form.js";
 import { t } from "../base/i18n.js";
-import { say } from "../base/page.js";
-import { pause } from "../base/pause.js";
 import { showNotice, showProblem } from "../base/problem.js";
 import { show, tabs } from "./stage.js";
 
@@ -105,27 +104,16 @@ function startOver(style) {
 
 /** @param {string} flow_token */
 function mailButton(flow_token) {
-  const button = el("button", { type: "button", class: "secondary" }, t("mfa.send"));
-  button.addEventListener("click", async () => {
-    if (button.getAttribute("aria-disabled")) return;
-    const finish = busy(button, t("mfa.sending"));
-    try {
-      const { resend_after } = await call("post", "/auth/mfa/challenge/email-code/send", {
-        body: { flow_token },
-      });
-      finish();
-      say(t("mfa.sent"));
-      document.getElementById("code")?.focus();
-      pause(button, resend_after);
-    } catch (error) {
-      finish();
-      if (error instanceof Refusal && isOver(error)) return;
-      if (error instanceof Refusal && error.status === 429 && error.retryAfter)
-        pause(button, error.retryAfter);
-      else showProblem(error);
-    }
+  return codeButton({
+    text: t("mfa.send"),
+    sending: t("mfa.sending"),
+    sent: t("mfa.sent"),
+    field: "code",
+    send: () => call("post", "/auth/mfa/challenge/email-code/send", { body: { flow_token } }),
+    fail(error) {
+      if (!(error instanceof Refusal && isOver(error))) showProblem(error);
+    },
   });
-  return button;
 }
 
 /**
