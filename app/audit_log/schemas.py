@@ -1,6 +1,6 @@
 """Queries and answers about the audit log."""
 
-from marshmallow import Schema, fields
+from marshmallow import fields
 
 from app.audit.models import Action, Actor, EntityType
 from app.audit.queries import SORT_COLUMNS as AUDIT_COLUMNS
@@ -17,7 +17,7 @@ from app.web.paging import (
     sort_by,
     sort_order,
 )
-from app.web.schema import RequestSchema, Timestamp, Word
+from app.web.schema import Answer, RequestSchema, Timestamp, Word
 
 MAX_AUDIT_LIMIT = 200
 
@@ -66,53 +66,53 @@ class AuditExportQuery(TeamAuditExportQuery, AuditQuery):
     """GET /admin/audit-logs/export."""
 
 
-class AuditItem(Schema):
+class AuditItem(Answer):
     """An entry; `details` is JSON as text, `user` is who acted, null if that account is gone."""
 
-    id = fields.Integer(required=True)
-    user = fields.Nested(UserSummary, required=True, allow_none=True)
-    user_id = fields.Integer(required=True)
-    action = fields.String(required=True)
-    entity_type = fields.String(required=True)
-    entity_id = fields.Integer(required=True, allow_none=True)
-    entity_name = fields.String(required=True, allow_none=True)
-    details = fields.String(required=True, allow_none=True)
-    ip_address = fields.String(required=True, allow_none=True)
-    user_agent = fields.String(required=True, allow_none=True)
-    created_at = Timestamp(required=True)
+    id = fields.Integer()
+    user = fields.Nested(UserSummary, allow_none=True)
+    user_id = fields.Integer()
+    action = fields.String()
+    entity_type = fields.String()
+    entity_id = fields.Integer(allow_none=True)
+    entity_name = fields.String(allow_none=True)
+    details = fields.String(allow_none=True)
+    ip_address = fields.String(allow_none=True)
+    user_agent = fields.String(allow_none=True)
+    created_at = Timestamp()
 
 
-class PresentationMessage(Schema):
+class PresentationMessage(Answer):
     """A message that pages have words for: team_member_add, _update or _remove."""
 
-    code = fields.String(required=True, metadata={"examples": ["team_member_add"]})
+    code = fields.String(metadata={"examples": ["team_member_add"]})
 
 
-class AuditPresentation(Schema):
+class AuditPresentation(Answer):
     """How pages may put an entry into words."""
 
-    summary = fields.Nested(PresentationMessage, required=True)
+    summary = fields.Nested(PresentationMessage)
 
 
-class TeamAuditItem(Schema):
+class TeamAuditItem(Answer):
     """An entry about a team; the roles of a new member, or of one whose role was changed."""
 
-    id = fields.Integer(required=True)
-    team_id = fields.Integer(required=True, attribute="entity_id")
-    action = fields.String(required=True)
-    actor = fields.Nested(UserSummary, required=True, allow_none=True, attribute="user")
-    created_at = Timestamp(required=True)
-    member = fields.Nested(UserSummary, required=True, allow_none=True)
+    id = fields.Integer()
+    team_id = fields.Integer(attribute="entity_id")
+    action = fields.String()
+    actor = fields.Nested(UserSummary, allow_none=True, attribute="user")
+    created_at = Timestamp()
+    member = fields.Nested(UserSummary, allow_none=True)
     role = Word(TeamRole, allow_none=True)
     previous_role = Word(TeamRole, allow_none=True)
     next_role = Word(TeamRole, allow_none=True)
-    presentation = fields.Nested(AuditPresentation, required=True, allow_none=True)
+    presentation = fields.Nested(AuditPresentation, allow_none=True)
 
 
-class AuditActionItem(Schema):
+class AuditActionItem(Answer):
     """An action that the audit log knows."""
 
     action = Word(Action)
     entity_type = Word(EntityType)
-    is_recorded = fields.Boolean(required=True)
-    count_30d = fields.Integer(required=True)
+    is_recorded = fields.Boolean()
+    count_30d = fields.Integer()

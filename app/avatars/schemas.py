@@ -1,10 +1,10 @@
 """Bodies and payloads of /auth/profile/avatar."""
 
-from marshmallow import Schema, fields
+from marshmallow import fields
 
 from app.users.models import AvatarSource
 from app.users.schemas import ProfileInfo
-from app.web.schema import RequestSchema
+from app.web.schema import Answer, RequestSchema
 
 
 class SetAvatarSourceSchema(RequestSchema):
@@ -13,8 +13,8 @@ class SetAvatarSourceSchema(RequestSchema):
     source = fields.Enum(AvatarSource, by_value=True, required=True)
 
 
-class UploadedAvatarData(Schema):
+class UploadedAvatarData(Answer):
     """The profile as it is now, and whether the upload became its avatar."""
 
-    profile = fields.Nested(ProfileInfo, required=True, attribute="account")
-    applied = fields.Boolean(required=True)
+    profile = fields.Nested(ProfileInfo, attribute="account")
+    applied = fields.Boolean()

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, validate, validates_schema
+from marshmallow import ValidationError, fields, validate, validates_schema
 
 from app.confirmation.service import Method
 from app.crypto.passwords import MAX_TYPED_PASSWORD_LENGTH
-from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, text
+from app.web.schema import MAX_INPUT_LENGTH, Answer, RequestSchema, text
 
 TYPED = (Method.PASSWORD.value, Method.EMAIL_CODE.value)
 
@@ -25,24 +25,24 @@ class ConfirmSchema(RequestSchema):
             raise ValidationError("is needed for this method", needed)
 
 
-class ConfirmationData(Schema):
+class ConfirmationData(Answer):
     """Whether the session is confirmed, and how to confirm it."""
 
-    is_fresh = fields.Boolean(required=True)
-    expires_in = fields.Integer(required=True)
-    required_for_changes = fields.Boolean(required=True)
-    methods = fields.List(fields.Enum(Method, by_value=True), required=True)
-    needs_code = fields.Boolean(required=True)
+    is_fresh = fields.Boolean()
+    expires_in = fields.Integer()
+    required_for_changes = fields.Boolean()
+    methods = fields.List(fields.Enum(Method, by_value=True))
+    needs_code = fields.Boolean()
 
 
-class ConfirmedData(Schema):
+class ConfirmedData(Answer):
     """For how many seconds the confirmation counts."""
 
-    expires_in = fields.Integer(required=True)
+    expires_in = fields.Integer()
 
 
-class SentCodeData(Schema):
+class SentCodeData(Answer):
     """How long the mailed code is valid, and when another one can be had, in seconds."""
 
-    expires_in = fields.Integer(required=True)
-    resend_after = fields.Integer(required=True)
+    expires_in = fields.Integer()
+    resend_after = fields.Integer()

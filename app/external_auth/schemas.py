@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from marshmallow import RAISE, Schema, fields, post_load, validate
+from marshmallow import RAISE, fields, post_load, validate
 
 from app.crypto.passwords import MAX_TYPED_PASSWORD_LENGTH
 from app.external_auth.models import ProviderKind, TokenAuth
@@ -12,6 +12,7 @@ from app.users.schemas import EMAIL_RULE
 from app.web.paging import Moment
 from app.web.schema import (
     MAX_INPUT_LENGTH,
+    Answer,
     RequestSchema,
     StrictBoolean,
     Text,
@@ -68,37 +69,37 @@ class LinkExternalIdentitySchema(RequestSchema):
     password = text(MAX_TYPED_PASSWORD_LENGTH)
 
 
-class PublicProviderItem(Schema):
+class PublicProviderItem(Answer):
     """A provider that can be used to sign in."""
 
-    key = fields.String(required=True)
+    key = fields.String()
     kind = Word(ProviderKind, attribute="provider_kind")
-    display_name = fields.String(required=True)
-    icon_url = fields.String(required=True, allow_none=True)
+    display_name = fields.String()
+    icon_url = fields.String(allow_none=True)
 
 
-class StartedExternalLoginData(Schema):
+class StartedExternalLoginData(Answer):
     """Where to send the browser."""
 
-    authorization_url = fields.String(required=True, validate=validate.URL(require_tld=False))
+    authorization_url = fields.String(validate=validate.URL(require_tld=False))
 
 
-class ExternalLinkItem(Schema):
+class ExternalLinkItem(Answer):
     """One identity that can sign in to the account."""
 
-    id = fields.Integer(required=True)
-    provider_id = fields.Integer(required=True)
-    provider_key = fields.String(required=True, attribute="provider.key")
+    id = fields.Integer()
+    provider_id = fields.Integer()
+    provider_key = fields.String(attribute="provider.key")
     provider_kind = Word(ProviderKind, attribute="provider.provider_kind")
-    provider_display_name = fields.String(required=True, attribute="provider.display_name")
-    provider_icon_url = fields.String(required=True, allow_none=True, attribute="provider.icon_url")
-    issuer = fields.String(required=True, attribute="identity_namespace")
-    subject = fields.String(required=True)
-    email_snapshot = fields.String(required=True, allow_none=True)
-    display_name_snapshot = fields.String(required=True, allow_none=True)
-    created_at = Timestamp(required=True)
-    updated_at = Timestamp(required=True)
-    last_login_at = Timestamp(required=True, allow_none=True)
+    provider_display_name = fields.String(attribute="provider.display_name")
+    provider_icon_url = fields.String(allow_none=True, attribute="provider.icon_url")
+    issuer = fields.String(attribute="identity_namespace")
+    subject = fields.String()
+    email_snapshot = fields.String(allow_none=True)
+    display_name_snapshot = fields.String(allow_none=True)
+    created_at = Timestamp()
+    updated_at = Timestamp()
+    last_login_at = Timestamp(allow_none=True)
 
 
 # Far more than any field of a provider may have; the rules of its kind are checked later.
@@ -227,102 +228,104 @@ class RemoveProviderQuery(RequestSchema):
     is_forced = force("delete it even if accounts can sign in only with it")
 
 
-class ShownOptions(Schema):
+class ShownOptions(Answer):
     """What only some kinds have: of Microsoft, the tenant."""
+
+    optional = frozenset({"microsoft"})
 
     microsoft = fields.Dict()
 
 
-class ManagedProvider(Schema):
+class ManagedProvider(Answer):
     """A provider as administrators see it; the secret is never shown.
 
     `redirect_uri` is to be registered at the provider, null while the site has no address.
     `is_secret_readable` is false if no key here decrypts the secret.
     """
 
-    id = fields.Integer(required=True)
-    key = fields.String(required=True)
+    id = fields.Integer()
+    key = fields.String()
     provider_kind = Word(ProviderKind)
-    protocol = fields.String(required=True)
-    display_name = fields.String(required=True)
-    icon_url = fields.String(required=True, allow_none=True)
-    options = fields.Nested(ShownOptions, required=True)
-    issuer_url = fields.String(required=True, allow_none=True)
-    authorization_url = fields.String(required=True, allow_none=True)
-    token_url = fields.String(required=True, allow_none=True)
-    userinfo_url = fields.String(required=True, allow_none=True)
-    client_id = fields.String(required=True)
-    client_secret = fields.String(required=True, allow_none=True)
-    client_secret_configured = fields.Boolean(required=True)
-    token_auth = fields.String(required=True, allow_none=True)
-    scopes = fields.String(required=True)
-    enabled = fields.Boolean(required=True)
-    auto_provision_enabled = fields.Boolean(required=True)
-    auto_link_verified_email_enabled = fields.Boolean(required=True)
-    require_email_verified = fields.Boolean(required=True)
-    subject_claim = fields.String(required=True, allow_none=True)
-    username_claim = fields.String(required=True, allow_none=True)
-    display_name_claim = fields.String(required=True, allow_none=True)
-    email_claim = fields.String(required=True, allow_none=True)
-    email_verified_claim = fields.String(required=True, allow_none=True)
-    groups_claim = fields.String(required=True, allow_none=True)
-    avatar_url_claim = fields.String(required=True, allow_none=True)
-    allowed_domains = fields.List(fields.String(), required=True)
-    redirect_uri = fields.String(required=True, allow_none=True)
-    links = fields.Integer(required=True)
-    last_sign_in_at = Timestamp(required=True, allow_none=True)
-    is_secret_readable = fields.Boolean(required=True)
-    created_at = Timestamp(required=True)
-    updated_at = Timestamp(required=True)
+    protocol = fields.String()
+    display_name = fields.String()
+    icon_url = fields.String(allow_none=True)
+    options = fields.Nested(ShownOptions)
+    issuer_url = fields.String(allow_none=True)
+    authorization_url = fields.String(allow_none=True)
+    token_url = fields.String(allow_none=True)
+    userinfo_url = fields.String(allow_none=True)
+    client_id = fields.String()
+    client_secret = fields.String(allow_none=True)
+    client_secret_configured = fields.Boolean()
+    token_auth = fields.String(allow_none=True)
+    scopes = fields.String()
+    enabled = fields.Boolean()
+    auto_provision_enabled = fields.Boolean()
+    auto_link_verified_email_enabled = fields.Boolean()
+    require_email_verified = fields.Boolean()
+    subject_claim = fields.String(allow_none=True)
+    username_claim = fields.String(allow_none=True)
+    display_name_claim = fields.String(allow_none=True)
+    email_claim = fields.String(allow_none=True)
+    email_verified_claim = fields.String(allow_none=True)
+    groups_claim = fields.String(allow_none=True)
+    avatar_url_claim = fields.String(allow_none=True)
+    allowed_domains = fields.List(fields.String())
+    redirect_uri = fields.String(allow_none=True)
+    links = fields.Integer()
+    last_sign_in_at = Timestamp(allow_none=True)
+    is_secret_readable = fields.Boolean()
+    created_at = Timestamp()
+    updated_at = Timestamp()
 
 
-class ProviderDefaults(Schema):
+class ProviderDefaults(Answer):
     """What a new provider has unless the operator says otherwise."""
 
-    display_name = fields.String(required=True)
-    options = fields.Nested(ShownOptions, required=True)
-    scopes = fields.String(required=True)
-    enabled = fields.Boolean(required=True)
-    auto_provision_enabled = fields.Boolean(required=True)
-    auto_link_verified_email_enabled = fields.Boolean(required=True)
-    require_email_verified = fields.Boolean(required=True)
+    display_name = fields.String()
+    options = fields.Nested(ShownOptions)
+    scopes = fields.String()
+    enabled = fields.Boolean()
+    auto_provision_enabled = fields.Boolean()
+    auto_link_verified_email_enabled = fields.Boolean()
+    require_email_verified = fields.Boolean()
 
 
-class ProviderKindItem(Schema):
+class ProviderKindItem(Answer):
     """What can be configured for a kind of provider."""
 
     kind = Word(ProviderKind)
-    protocol = fields.String(required=True)
-    display_name = fields.String(required=True)
-    description = fields.String(required=True)
-    default_scopes = fields.String(required=True)
-    create_defaults = fields.Nested(ProviderDefaults, required=True)
-    issuer_url_supported = fields.Boolean(required=True)
-    issuer_url_required = fields.Boolean(required=True)
-    manual_endpoint_configuration_supported = fields.Boolean(required=True)
-    authorization_url_required = fields.Boolean(required=True)
-    token_url_required = fields.Boolean(required=True)
-    userinfo_url_required = fields.Boolean(required=True)
-    supports_discovery = fields.Boolean(required=True)
-    supports_pkce = fields.Boolean(required=True)
-    supports_email_verified_claim = fields.Boolean(required=True)
+    protocol = fields.String()
+    display_name = fields.String()
+    description = fields.String()
+    default_scopes = fields.String()
+    create_defaults = fields.Nested(ProviderDefaults)
+    issuer_url_supported = fields.Boolean()
+    issuer_url_required = fields.Boolean()
+    manual_endpoint_configuration_supported = fields.Boolean()
+    authorization_url_required = fields.Boolean()
+    token_url_required = fields.Boolean()
+    userinfo_url_required = fields.Boolean()
+    supports_discovery = fields.Boolean()
+    supports_pkce = fields.Boolean()
+    supports_email_verified_claim = fields.Boolean()
 
 
-class ProviderCheck(Schema):
+class ProviderCheck(Answer):
     """One thing that was looked at."""
 
-    name = fields.String(required=True)
-    success = fields.Boolean(required=True)
-    message = fields.String(required=True)
+    name = fields.String()
+    success = fields.Boolean()
+    message = fields.String()
 
 
-class TestedProviderData(Schema):
+class TestedProviderData(Answer):
     """What a test found out; no sign-in was tried."""
 
-    provider = fields.String(required=True)
-    issuer = fields.String(required=True, allow_none=True)
-    authorization_endpoint = fields.String(required=True, allow_none=True)
-    token_endpoint = fields.String(required=True, allow_none=True)
-    userinfo_endpoint = fields.String(required=True, allow_none=True)
-    jwks_key_count = fields.Integer(required=True, allow_none=True)
-    checks = fields.List(fields.Nested(ProviderCheck), required=True)
+    provider = fields.String()
+    issuer = fields.String(allow_none=True)
+    authorization_endpoint = fields.String(allow_none=True)
+    token_endpoint = fields.String(allow_none=True)
+    userinfo_endpoint = fields.String(allow_none=True)
+    jwks_key_count = fields.Integer(allow_none=True)
+    checks = fields.List(fields.Nested(ProviderCheck))

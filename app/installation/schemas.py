@@ -9,7 +9,7 @@ from app.installation import cleanup, health
 from app.installation.machine_checks import Level
 from app.setup.queries import SetupState
 from app.web.paging import Clamped
-from app.web.schema import RequestSchema, Timestamp, Word
+from app.web.schema import Answer, RequestSchema, Timestamp, Word
 
 
 class OverviewQuery(RequestSchema):
@@ -23,49 +23,51 @@ class OverviewQuery(RequestSchema):
 
 
 def _counts(name: str, *counted: str) -> Schema:
-    members: dict[str, Any] = {one: fields.Integer(required=True) for one in counted}
-    return Schema.from_dict(members, name=name)()
+    members: dict[str, Any] = {one: fields.Integer() for one in counted}
+    counts = Answer.from_dict(members, name=name)
+    counts.__doc__ = "Numbers of the whole installation."
+    return counts()
 
 
-class HealthComponentData(Schema):
+class HealthComponentData(Answer):
     """One part that the service depends on."""
 
-    name = fields.String(required=True)
-    status = fields.String(required=True, validate=validate.OneOf(health.STATUSES))
-    message = fields.String(required=True)
+    name = fields.String()
+    status = fields.String(validate=validate.OneOf(health.STATUSES))
+    message = fields.String()
 
 
-class SystemHealthData(Schema):
+class SystemHealthData(Answer):
     """What the last round of housekeeping found."""
 
-    status = fields.String(required=True, validate=validate.OneOf(("unknown", *health.STATUSES)))
-    summary = fields.String(required=True)
+    status = fields.String(validate=validate.OneOf(("unknown", *health.STATUSES)))
+    summary = fields.String()
     details = fields.Constant(None, metadata={"type": "string"})
-    components = fields.List(fields.Nested(HealthComponentData), required=True)
-    checked_at = fields.String(required=True, allow_none=True, metadata={"format": "date-time"})
+    components = fields.List(fields.Nested(HealthComponentData))
+    checked_at = fields.String(allow_none=True, metadata={"format": "date-time"})
     task_id = fields.Constant(None, metadata={"type": "integer"})
 
 
-class DailyReportData(Schema):
+class DailyReportData(Answer):
     """What happened on one day; sign-ins that were completed."""
 
-    date = fields.Date(required=True, metadata={"examples": ["2026-03-02"]})
-    sign_ins = fields.Integer(required=True)
-    failed_sign_ins = fields.Integer(required=True)
-    new_users = fields.Integer(required=True)
-    deletions = fields.Integer(required=True)
-    password_resets = fields.Integer(required=True)
-    uploads = fields.Integer(required=True)
-    share_creations = fields.Integer(required=True)
-    total_events = fields.Integer(required=True)
+    date = fields.Date(metadata={"examples": ["2026-03-02"]})
+    sign_ins = fields.Integer()
+    failed_sign_ins = fields.Integer()
+    new_users = fields.Integer()
+    deletions = fields.Integer()
+    password_resets = fields.Integer()
+    uploads = fields.Integer()
+    share_creations = fields.Integer()
+    total_events = fields.Integer()
 
 
-class OverviewData(Schema):
+class OverviewData(Answer):
     """What administrators see first; numbers of files are 0, those are another service's."""
 
-    generated_at = Timestamp(required=True)
-    timezone = fields.String(required=True, metadata={"examples": ["UTC"]})
-    days = fields.Integer(required=True)
+    generated_at = Timestamp()
+    timezone = fields.String(metadata={"examples": ["UTC"]})
+    days = fields.Integer()
     stats = fields.Nested(
         _counts(
             "OverviewStats",
@@ -90,76 +92,72 @@ class OverviewData(Schema):
             "uploads_today",
             "shares_today",
         ),
-        required=True,
     )
-    system_health = fields.Nested(SystemHealthData, required=True)
-    daily_reports = fields.List(fields.Nested(DailyReportData), required=True)
-    recent_events = fields.List(fields.Nested(AuditItem), required=True)
-    recent_background_tasks = fields.List(fields.Raw(), required=True)
-    is_audit_log_enabled = fields.Boolean(required=True)
+    system_health = fields.Nested(SystemHealthData)
+    daily_reports = fields.List(fields.Nested(DailyReportData))
+    recent_events = fields.List(fields.Nested(AuditItem))
+    recent_background_tasks = fields.List(fields.Raw())
+    is_audit_log_enabled = fields.Boolean()
 
 
-class SystemInfoData(Schema):
+class SystemInfoData(Answer):
     """Which version runs."""
 
-    version = fields.String(required=True)
-    build_time = Timestamp(
-        required=True, metadata={"description": "when this copy of the code was written"}
-    )
+    version = fields.String()
+    build_time = Timestamp(metadata={"description": "when this copy of the code was written"})
 
 
-class CheckData(Schema):
+class CheckData(Answer):
     """What one check found."""
 
-    check = fields.String(required=True)
-    level = fields.String(required=True, validate=validate.OneOf([*Level]))
-    message = fields.String(required=True)
+    check = fields.String()
+    level = fields.String(validate=validate.OneOf([*Level]))
+    message = fields.String()
 
 
-class DoctorData(Schema):
+class DoctorData(Answer):
     """What every check found, and the worst of it."""
 
-    checked_at = Timestamp(required=True)
-    worst = fields.String(required=True, validate=validate.OneOf([*Level]))
-    setup_state = fields.String(
-        required=True, allow_none=True, validate=validate.OneOf([*SetupState, None])
-    )
-    checks = fields.List(fields.Nested(CheckData), required=True)
+    checked_at = Timestamp()
+    worst = fields.String(validate=validate.OneOf([*Level]))
+    setup_state = fields.String(allow_none=True, validate=validate.OneOf([*SetupState, None]))
+    checks = fields.List(fields.Nested(CheckData))
 
 
-CleanupData = Schema.from_dict(
-    {name: fields.Integer(required=True) for name in cleanup.CLEANUPS}, name="CleanupData"
+CleanupData = Answer.from_dict(
+    {name: fields.Integer() for name in cleanup.CLEANUPS}, name="CleanupData"
 )
+CleanupData.__doc__ = "How much was deleted of each kind of thing that expires."
 
 
-class StorageRouteData(Schema):
+class StorageRouteData(Answer):
     """The default policy and group, and how far the set-up is."""
 
-    policy_id = fields.Integer(required=True)
-    group_id = fields.Integer(required=True)
+    policy_id = fields.Integer()
+    group_id = fields.Integer()
     setup_state = Word(SetupState)
 
 
-class SecretKeyData(Schema):
+class SecretKeyData(Answer):
     """What may be told of a key."""
 
-    id = fields.String(required=True, metadata={"examples": ["5f0c3a9be2d1"]})
-    created_at = Timestamp(required=True, allow_none=True)
-    retired_at = Timestamp(required=True, allow_none=True)
-    is_signing = fields.Boolean(required=True)
+    id = fields.String(metadata={"examples": ["5f0c3a9be2d1"]})
+    created_at = Timestamp(allow_none=True)
+    retired_at = Timestamp(allow_none=True)
+    is_signing = fields.Boolean()
 
 
-class KeysData(Schema):
+class KeysData(Answer):
     """The secret keys, and how many stored secrets none of them opens."""
 
-    source = fields.String(required=True, validate=validate.OneOf(("file", "environment")))
-    unreadable_secrets = fields.Integer(required=True)
-    keys = fields.List(fields.Nested(SecretKeyData), required=True)
+    source = fields.String(validate=validate.OneOf(("file", "environment")))
+    unreadable_secrets = fields.Integer()
+    keys = fields.List(fields.Nested(SecretKeyData))
 
 
-class RotatedKeysData(Schema):
+class RotatedKeysData(Answer):
     """The new key, and how many stored secrets were encrypted anew or can no longer be read."""
 
-    key = fields.Nested(SecretKeyData, required=True)
-    resealed = fields.Integer(required=True)
-    unreadable = fields.Integer(required=True)
+    key = fields.Nested(SecretKeyData)
+    resealed = fields.Integer()
+    unreadable = fields.Integer()

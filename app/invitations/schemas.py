@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from marshmallow import Schema, fields, validate
+from marshmallow import fields, validate
 
 from app.crypto.passwords import MAX_TYPED_PASSWORD_LENGTH
 from app.invitations.models import InvitationStatus
@@ -11,6 +11,7 @@ from app.users.schemas import EMAIL_RULE, PASSWORD_RULE, USERNAME_RULE
 from app.web.paging import Clamped, Filter, PageQuery
 from app.web.schema import (
     MAX_INPUT_LENGTH,
+    Answer,
     RequestSchema,
     Timestamp,
     WholeNumber,
@@ -51,24 +52,24 @@ class InvitationListQuery(PageQuery):
     keyword = Filter("part of an address; an id")
 
 
-class InvitationData(Schema):
+class InvitationData(Answer):
     """Who is invited, and until when."""
 
-    email = fields.String(required=True)
-    expires_at = Timestamp(required=True)
+    email = fields.String()
+    expires_at = Timestamp()
 
 
 class AdminInvitation(InvitationData):
     """The whole invitation, but not its token, which only its creation can show."""
 
-    id = fields.Integer(required=True)
+    id = fields.Integer()
     status = Word(InvitationStatus)
-    invited_by = fields.Integer(required=True, allow_none=True)
-    accepted_user_id = fields.Integer(required=True, allow_none=True)
-    created_at = Timestamp(required=True)
-    updated_at = Timestamp(required=True)
-    accepted_at = Timestamp(required=True, allow_none=True)
-    revoked_at = Timestamp(required=True, allow_none=True)
+    invited_by = fields.Integer(allow_none=True)
+    accepted_user_id = fields.Integer(allow_none=True)
+    created_at = Timestamp()
+    updated_at = Timestamp()
+    accepted_at = Timestamp(allow_none=True)
+    revoked_at = Timestamp(allow_none=True)
     mail_queued = fields.Constant(False)
 
 
@@ -82,7 +83,7 @@ class CreatedInvitationData(MailedInvitation):
     """A new invitation; its link is shown only here, and mailed."""
 
     invitation_url = fields.String(
-        required=True, metadata=example_metadata("https://files.example/invite/0f9d3c5be2a14876")
+        metadata=example_metadata("https://files.example/invite/0f9d3c5be2a14876")
     )
 
     def get_attribute(self, obj: Any, attr: str, default: Any) -> Any:

@@ -1,11 +1,11 @@
 """Request bodies and payloads of a login."""
 
-from marshmallow import Schema, fields, validate
+from marshmallow import fields, validate
 
 from app.crypto.passwords import MAX_TYPED_PASSWORD_LENGTH
 from app.login.completion import LoginOutcome, LoginStatus, MfaRequired
 from app.mfa.models import MfaMethod
-from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, Word, example_metadata, text
+from app.web.schema import MAX_INPUT_LENGTH, Answer, RequestSchema, Word, example_metadata, text
 
 FLOW_TOKEN = "mfa_0f9d3c5be2a14876b1c0d4e8f7a69352"
 
@@ -31,33 +31,32 @@ class SendMfaEmailCodeSchema(RequestSchema):
     flow_token = text(MAX_INPUT_LENGTH, example=FLOW_TOKEN)
 
 
-class SignedInData(Schema):
+class SignedInData(Answer):
     """A session, set as cookies; `expires_in` is the lifetime of the access token in seconds.
 
     With `password_change_required` it is good for changing the password only.
     """
 
     status = fields.String(
-        required=True,
         validate=validate.OneOf([LoginStatus.AUTHENTICATED, LoginStatus.PASSWORD_CHANGE_REQUIRED]),
     )
-    expires_in = fields.Integer(required=True, attribute="pair.access_seconds")
+    expires_in = fields.Integer(attribute="pair.access_seconds")
 
 
-class MfaRequiredData(Schema):
+class MfaRequiredData(Answer):
     """No session and no cookies yet: the login waits `expires_in` seconds for a second factor."""
 
-    status = fields.String(required=True, validate=validate.OneOf([LoginStatus.MFA_REQUIRED]))
-    flow_token = fields.String(required=True, metadata=example_metadata(FLOW_TOKEN))
-    expires_in = fields.Integer(required=True, metadata=example_metadata(300))
-    methods = fields.List(Word(MfaMethod), required=True)
+    status = fields.String(validate=validate.OneOf([LoginStatus.MFA_REQUIRED]))
+    flow_token = fields.String(metadata=example_metadata(FLOW_TOKEN))
+    expires_in = fields.Integer(metadata=example_metadata(300))
+    methods = fields.List(Word(MfaMethod))
 
 
-class EmailCodeSentData(Schema):
+class EmailCodeSentData(Answer):
     """How long the code is valid, and when another one can be sent, in seconds."""
 
-    expires_in = fields.Integer(required=True, metadata=example_metadata(300))
-    resend_after = fields.Integer(required=True)
+    expires_in = fields.Integer(metadata=example_metadata(300))
+    resend_after = fields.Integer()
 
 
 LOGIN_STEP = {LoginOutcome: SignedInData(), MfaRequired: MfaRequiredData()}

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from marshmallow import Schema, fields
+from marshmallow import fields
 
 from app.mail.models import MailStatus
 from app.mail.templates import Template
 from app.settings.catalogue import SEND_TEST_MAIL
 from app.web.paging import Filter, PageQuery
-from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, Text, Timestamp, Word, text
+from app.web.schema import MAX_INPUT_LENGTH, Answer, RequestSchema, Text, Timestamp, Word, text
 
 MAX_DRAFT_LENGTH = 65_536
 
@@ -21,39 +21,39 @@ class OutboxQuery(PageQuery):
     recipient = Filter("part of an address")
 
 
-class OutboxMailData(Schema):
+class OutboxMailData(Answer):
     """A mail without its content; `is_file`: it became a file, for lack of an SMTP server."""
 
-    id = fields.UUID(required=True)
+    id = fields.UUID()
     template = Word(Template)
-    recipient = fields.String(required=True, metadata={"examples": ["ada@example.com"]})
+    recipient = fields.String(metadata={"examples": ["ada@example.com"]})
     status = Word(MailStatus)
-    is_file = fields.Boolean(required=True)
-    attempts = fields.Integer(required=True)
-    last_error = fields.String(required=True, allow_none=True)
-    created_at = Timestamp(required=True)
-    due_at = Timestamp(required=True, allow_none=True)
-    finished_at = Timestamp(required=True, allow_none=True)
+    is_file = fields.Boolean()
+    attempts = fields.Integer()
+    last_error = fields.String(allow_none=True)
+    created_at = Timestamp()
+    due_at = Timestamp(allow_none=True)
+    finished_at = Timestamp(allow_none=True)
 
 
-class FlushedData(Schema):
+class FlushedData(Answer):
     """How many mails were sent, given up, and still wait; `error` is why the server failed."""
 
-    sent = fields.Integer(required=True)
-    failed = fields.Integer(required=True)
-    waiting = fields.Integer(required=True)
-    error = fields.String(required=True, allow_none=True)
+    sent = fields.Integer()
+    failed = fields.Integer()
+    waiting = fields.Integer()
+    error = fields.String(allow_none=True)
 
 
-class MailTemplateData(Schema):
+class MailTemplateData(Answer):
     """A kind of mail, the settings that replace its text, and the variables it knows."""
 
     template = Word(Template)
-    description = fields.String(required=True)
-    is_overridden = fields.Boolean(required=True)
-    subject_key = fields.String(required=True)
-    html_key = fields.String(required=True)
-    variables = fields.List(fields.String(metadata={"examples": ["username"]}), required=True)
+    description = fields.String()
+    is_overridden = fields.Boolean()
+    subject_key = fields.String()
+    html_key = fields.String()
+    variables = fields.List(fields.String(metadata={"examples": ["username"]}))
 
 
 class PreviewSchema(RequestSchema):
@@ -64,21 +64,18 @@ class PreviewSchema(RequestSchema):
     language = text(35, nullable=True, example="en")
 
 
-class PreviewData(Schema):
+class PreviewData(Answer):
     """A mail with sample values; `preview_url` shows it in a frame, for five minutes."""
 
-    subject = fields.String(required=True)
-    html = fields.String(required=True)
-    text = fields.String(required=True)
-    unknown_placeholders = fields.List(
-        fields.String(metadata={"examples": ["{{name}}"]}), required=True
-    )
+    subject = fields.String()
+    html = fields.String()
+    text = fields.String()
+    unknown_placeholders = fields.List(fields.String(metadata={"examples": ["{{name}}"]}))
     missing_placeholders = fields.List(
         fields.String(metadata={"examples": ["{{reset_url}}"]}),
-        required=True,
         metadata={"description": "without which the draft cannot be set"},
     )
-    preview_url = fields.String(required=True)
+    preview_url = fields.String()
 
 
 class DraftQuery(RequestSchema):
@@ -87,21 +84,21 @@ class DraftQuery(RequestSchema):
     draft = Filter("the draft of a preview; without it, the template in force")
 
 
-class TemplateVariableData(Schema):
+class TemplateVariableData(Answer):
     """A placeholder, with the names of its texts."""
 
-    token = fields.String(required=True, metadata={"examples": ["{{username}}"]})
-    label_i18n_key = fields.String(required=True)
-    description_i18n_key = fields.String(required=True)
+    token = fields.String(metadata={"examples": ["{{username}}"]})
+    label_i18n_key = fields.String()
+    description_i18n_key = fields.String()
 
 
-class TemplateVariablesData(Schema):
+class TemplateVariablesData(Answer):
     """The placeholders of one kind of mail."""
 
-    category = fields.String(required=True, metadata={"examples": ["mail.template"]})
+    category = fields.String(metadata={"examples": ["mail.template"]})
     template_code = Word(Template)
-    label_i18n_key = fields.String(required=True)
-    variables = fields.List(fields.Nested(TemplateVariableData), required=True)
+    label_i18n_key = fields.String()
+    variables = fields.List(fields.Nested(TemplateVariableData))
 
 
 class MailActionSchema(RequestSchema):

@@ -2,10 +2,18 @@
 
 from typing import Any
 
-from marshmallow import Schema, fields
+from marshmallow import fields
 
 from app.mfa.models import MfaMethod
-from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, Timestamp, Word, example_metadata, text
+from app.web.schema import (
+    MAX_INPUT_LENGTH,
+    Answer,
+    RequestSchema,
+    Timestamp,
+    Word,
+    example_metadata,
+    text,
+)
 
 SETUP_TOKEN = "mfs_0f9d3c5be2a14876b1c0d4e8f7a69352"
 
@@ -31,35 +39,35 @@ class RecoveryCode(fields.String):
         super().__init__(metadata=example_metadata("4KXQ-7TPM-2WRD"), **options)
 
 
-class MfaFactor(Schema):
+class MfaFactor(Answer):
     """One enabled factor."""
 
-    id = fields.Integer(required=True)
+    id = fields.Integer()
     method = Word(MfaMethod)
-    name = fields.String(required=True)
-    enabled_at = Timestamp(required=True)
-    last_used_at = Timestamp(required=True, allow_none=True)
+    name = fields.String()
+    enabled_at = Timestamp()
+    last_used_at = Timestamp(allow_none=True)
 
 
-class MfaData(Schema):
+class MfaData(Answer):
     """The second factors of the account."""
 
-    enabled = fields.Boolean(required=True)
-    factors = fields.List(fields.Nested(MfaFactor), required=True)
-    recovery_codes_remaining = fields.Integer(required=True)
+    enabled = fields.Boolean()
+    factors = fields.List(fields.Nested(MfaFactor))
+    recovery_codes_remaining = fields.Integer()
 
 
-class StartedTotpSetupData(Schema):
+class StartedTotpSetupData(Answer):
     """What an authenticator app needs; `expires_in` is in seconds."""
 
-    flow_token = fields.String(required=True, metadata=example_metadata(SETUP_TOKEN))
-    expires_in = fields.Integer(required=True, metadata=example_metadata(300))
-    secret = fields.String(required=True)
-    otpauth_uri = fields.String(required=True)
+    flow_token = fields.String(metadata=example_metadata(SETUP_TOKEN))
+    expires_in = fields.Integer(metadata=example_metadata(300))
+    secret = fields.String()
+    otpauth_uri = fields.String()
 
 
-class FinishedTotpSetupData(Schema):
+class FinishedTotpSetupData(Answer):
     """The new factor, and recovery codes that are shown only now."""
 
-    factor = fields.Nested(MfaFactor, required=True)
-    recovery_codes = fields.List(RecoveryCode(), required=True)
+    factor = fields.Nested(MfaFactor)
+    recovery_codes = fields.List(RecoveryCode())

@@ -1,9 +1,9 @@
 """Request and response schemas of what operators and frontends ask for."""
 
-from marshmallow import Schema, fields, validate
+from marshmallow import fields, validate
 
 from app.setup.queries import SetupState
-from app.web.schema import RequestSchema, Text, example_metadata
+from app.web.schema import Answer, RequestSchema, Text, example_metadata
 
 # Far longer than most; the QR code of a longer one has modules too small for many cameras.
 MAX_OTPAUTH_URI_LENGTH = 512
@@ -11,110 +11,110 @@ MAX_OTPAUTH_URI_LENGTH = 512
 OTPAUTH_URI = r"^otpauth://[!-~]+$(?!\n)"
 
 
-class HealthData(Schema):
+class HealthData(Answer):
     """The process answers."""
 
-    status = fields.String(required=True, validate=validate.Equal("ok"))
+    status = fields.String(validate=validate.Equal("ok"))
 
 
-class OpenApiData(Schema):
+class OpenApiData(Answer):
     """An OpenAPI document (https://spec.openapis.org/oas/v3.1.0)."""
 
-    openapi = fields.String(required=True)
-    info = fields.Dict(required=True)
-    paths = fields.Dict(required=True)
-    components = fields.Dict(required=True)
+    openapi = fields.String()
+    info = fields.Dict()
+    paths = fields.Dict()
+    components = fields.Dict()
 
 
-class ReadyData(Schema):
+class ReadyData(Answer):
     """How far the installation is set up."""
 
-    status = fields.Enum(SetupState, by_value=True, required=True)
+    status = fields.Enum(SetupState, by_value=True)
 
 
-class Branding(Schema):
+class Branding(Answer):
     """The site's appearance, and which ways in are open."""
 
-    title = fields.String(required=True)
-    description = fields.String(required=True)
-    favicon_url = fields.String(required=True)
-    wordmark_dark_url = fields.String(required=True)
-    wordmark_light_url = fields.String(required=True)
-    site_urls = fields.List(fields.String(), required=True)
-    allow_user_registration = fields.Boolean(required=True)
-    passkey_login_enabled = fields.Boolean(required=True)
-    password_login_enabled = fields.Boolean(required=True)
+    title = fields.String()
+    description = fields.String()
+    favicon_url = fields.String()
+    wordmark_dark_url = fields.String()
+    wordmark_light_url = fields.String()
+    site_urls = fields.List(fields.String())
+    allow_user_registration = fields.Boolean()
+    passkey_login_enabled = fields.Boolean()
+    password_login_enabled = fields.Boolean()
 
 
-class DownloadDefaults(Schema):
+class DownloadDefaults(Answer):
     """Defaults of the file side."""
 
-    archive_download_user_enabled = fields.Boolean(required=True)
-    archive_download_share_enabled = fields.Boolean(required=True)
+    archive_download_user_enabled = fields.Boolean()
+    archive_download_share_enabled = fields.Boolean()
 
 
-class MediaDefaults(Schema):
+class MediaDefaults(Answer):
     """Defaults of the file side."""
 
     image_preview_preference = fields.String(
-        required=True, validate=validate.OneOf(["original_first", "preview_first"])
+        validate=validate.OneOf(["original_first", "preview_first"])
     )
 
 
-class FrontendConfigData(Schema):
+class FrontendConfigData(Answer):
     """What a frontend needs before anybody signs in."""
 
-    version = fields.Integer(required=True)
-    branding = fields.Nested(Branding, required=True)
-    downloads = fields.Nested(DownloadDefaults, required=True)
-    media = fields.Nested(MediaDefaults, required=True)
+    version = fields.Integer()
+    branding = fields.Nested(Branding)
+    downloads = fields.Nested(DownloadDefaults)
+    media = fields.Nested(MediaDefaults)
 
 
-class PreviewAppsData(Schema):
+class PreviewAppsData(Answer):
     """Programs that show files."""
 
-    version = fields.Integer(required=True)
-    apps = fields.List(fields.Dict(), required=True)
+    version = fields.Integer()
+    apps = fields.List(fields.Dict())
 
 
-class ExtensionSupport(Schema):
+class ExtensionSupport(Answer):
     """Whether a kind of file is handled, and by which extensions it is known."""
 
-    enabled = fields.Boolean(required=True)
-    extensions = fields.List(fields.String(), required=True)
+    enabled = fields.Boolean()
+    extensions = fields.List(fields.String())
 
 
-class ThumbnailSupportData(Schema):
+class ThumbnailSupportData(Answer):
     """Of which files there are thumbnails and previews."""
 
-    version = fields.Integer(required=True)
-    image_thumbnail = fields.Nested(ExtensionSupport, required=True)
-    image_preview = fields.Nested(ExtensionSupport, required=True)
-    audio_thumbnail = fields.Nested(ExtensionSupport, required=True)
-    video_thumbnail = fields.Nested(ExtensionSupport, required=True)
+    version = fields.Integer()
+    image_thumbnail = fields.Nested(ExtensionSupport)
+    image_preview = fields.Nested(ExtensionSupport)
+    audio_thumbnail = fields.Nested(ExtensionSupport)
+    video_thumbnail = fields.Nested(ExtensionSupport)
 
 
 class MediaKind(ExtensionSupport):
     """Whether data of a kind of media is read, of files with an extension or of any."""
 
-    match = fields.String(required=True, validate=validate.OneOf(["extensions", "any"]))
+    match = fields.String(validate=validate.OneOf(["extensions", "any"]))
 
 
-class MediaKinds(Schema):
+class MediaKinds(Answer):
     """The kinds of media."""
 
-    image = fields.Nested(MediaKind, required=True)
-    audio = fields.Nested(MediaKind, required=True)
-    video = fields.Nested(MediaKind, required=True)
+    image = fields.Nested(MediaKind)
+    audio = fields.Nested(MediaKind)
+    video = fields.Nested(MediaKind)
 
 
-class MediaDataSupportData(Schema):
+class MediaDataSupportData(Answer):
     """Of which files media data is read, and up to which size in bytes."""
 
-    version = fields.Integer(required=True)
-    enabled = fields.Boolean(required=True)
-    max_source_bytes = fields.Integer(required=True)
-    kinds = fields.Nested(MediaKinds, required=True)
+    version = fields.Integer()
+    enabled = fields.Boolean()
+    max_source_bytes = fields.Integer()
+    kinds = fields.Nested(MediaKinds)
 
 
 class QrCodeSchema(RequestSchema):

@@ -1,6 +1,6 @@
 """Queries, bodies and answers about one's own data."""
 
-from marshmallow import Schema, fields, validate
+from marshmallow import fields, validate
 
 from app.mail.models import MailStatus
 from app.mfa.schemas import MfaFactor
@@ -10,7 +10,7 @@ from app.sessions.schemas import SessionItem
 from app.teams.models import TeamRole
 from app.users.schemas import UserInfo
 from app.web.paging import Clamped, Filter, Moment, PageQuery
-from app.web.schema import MAX_INPUT_LENGTH, RequestSchema, Timestamp, Word, text
+from app.web.schema import MAX_INPUT_LENGTH, Answer, RequestSchema, Timestamp, Word, text
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
@@ -26,18 +26,18 @@ class ActivityQuery(PageQuery):
     until = Moment("exclusive", load_default=None, data_key="before")
 
 
-class ActivityItem(Schema):
+class ActivityItem(Answer):
     """What happened; address and agent are those of the owner, and of nobody else."""
 
-    id = fields.Integer(required=True)
-    action = fields.String(required=True)
-    at = Timestamp(required=True)
-    by = fields.String(required=True, validate=validate.OneOf(WHO))
-    entity_type = fields.String(required=True)
-    entity_name = fields.String(required=True, allow_none=True)
-    details = fields.Dict(keys=fields.String(), required=True)
-    ip_address = fields.String(required=True, allow_none=True)
-    user_agent = fields.String(required=True, allow_none=True)
+    id = fields.Integer()
+    action = fields.String()
+    at = Timestamp()
+    by = fields.String(validate=validate.OneOf(WHO))
+    entity_type = fields.String()
+    entity_name = fields.String(allow_none=True)
+    details = fields.Dict(keys=fields.String())
+    ip_address = fields.String(allow_none=True)
+    user_agent = fields.String(allow_none=True)
 
 
 class DeleteAccountSchema(RequestSchema):
@@ -63,70 +63,68 @@ class ExportedSession(SessionItem):
         exclude = ("is_current",)
 
 
-class ExportedPasskey(Schema):
+class ExportedPasskey(Answer):
     """A passkey, without its keys."""
 
-    id = fields.Integer(required=True)
-    name = fields.String(required=True)
-    transports = fields.List(
-        fields.String(), required=True, allow_none=True, attribute="transport_names"
-    )
-    created_at = Timestamp(required=True)
-    last_used_at = Timestamp(required=True, allow_none=True)
+    id = fields.Integer()
+    name = fields.String()
+    transports = fields.List(fields.String(), allow_none=True, attribute="transport_names")
+    created_at = Timestamp()
+    last_used_at = Timestamp(allow_none=True)
 
 
-class ExportedIdentity(Schema):
+class ExportedIdentity(Answer):
     """An identity at a provider that can sign in to the account."""
 
-    provider = fields.String(required=True, attribute="provider.key")
-    issuer = fields.String(required=True, attribute="identity_namespace")
-    subject = fields.String(required=True)
-    email = fields.String(required=True, allow_none=True, attribute="email_snapshot")
-    display_name = fields.String(required=True, allow_none=True, attribute="display_name_snapshot")
-    created_at = Timestamp(required=True)
-    last_login_at = Timestamp(required=True, allow_none=True)
+    provider = fields.String(attribute="provider.key")
+    issuer = fields.String(attribute="identity_namespace")
+    subject = fields.String()
+    email = fields.String(allow_none=True, attribute="email_snapshot")
+    display_name = fields.String(allow_none=True, attribute="display_name_snapshot")
+    created_at = Timestamp()
+    last_login_at = Timestamp(allow_none=True)
 
 
-class ExportedTeam(Schema):
+class ExportedTeam(Answer):
     """A team that the account is in."""
 
-    id = fields.Integer(required=True)
-    name = fields.String(required=True)
+    id = fields.Integer()
+    name = fields.String()
     role = Word(TeamRole)
-    since = Timestamp(required=True)
+    since = Timestamp()
 
 
-class ExportedInvitation(Schema):
+class ExportedInvitation(Answer):
     """The invitation by which the account came."""
 
-    email = fields.String(required=True)
-    created_at = Timestamp(required=True)
-    accepted_at = Timestamp(required=True, allow_none=True)
+    email = fields.String()
+    created_at = Timestamp()
+    accepted_at = Timestamp(allow_none=True)
 
 
-class ExportedMail(Schema):
+class ExportedMail(Answer):
     """A mail to the account's address; finished ones are known for a week."""
 
-    template = fields.String(required=True)
+    template = fields.String()
     status = Word(MailStatus)
-    created_at = Timestamp(required=True)
-    finished_at = Timestamp(required=True, allow_none=True)
+    created_at = Timestamp()
+    finished_at = Timestamp(allow_none=True)
 
 
-class ExportData(Schema):
+class ExportData(Answer):
     """Everything that is stored about the account and is not secret."""
 
-    schema_version = fields.Integer(required=True)
-    generated_at = Timestamp(required=True)
-    service = fields.String(required=True)
-    account = fields.Nested(UserInfo, required=True)
-    preferences = fields.Nested(Preferences, required=True, allow_none=True)
-    sessions = fields.List(fields.Nested(ExportedSession), required=True)
-    second_factors = fields.List(fields.Nested(MfaFactor), required=True)
-    recovery_codes_remaining = fields.Integer(required=True)
-    passkeys = fields.List(fields.Nested(ExportedPasskey), required=True)
-    external_identities = fields.List(fields.Nested(ExportedIdentity), required=True)
-    teams = fields.List(fields.Nested(ExportedTeam), required=True)
-    invitation = fields.Nested(ExportedInvitation, required=True, allow_none=True)
-    mails = fields.List(fields.Nested(ExportedMail), required=True)
-    activity = fields.List(fields.Nested(ActivityItem), required=True)
+    schema_version = fields.Integer()
+    generated_at = Timestamp()
+    service = fields.String()
+    account = fields.Nested(UserInfo)
+    preferences = fields.Nested(Preferences, allow_none=True)
+    sessions = fields.List(fields.Nested(ExportedSession))
+    second_factors = fields.List(fields.Nested(MfaFactor))
+    recovery_codes_remaining = fields.Integer()
+    passkeys = fields.List(fields.Nested(ExportedPasskey))
+    external_identities = fields.List(fields.Nested(ExportedIdentity))
+    teams = fields.List(fields.Nested(ExportedTeam))
+    invitation = fields.Nested(ExportedInvitation, allow_none=True)
+    mails = fields.List(fields.Nested(ExportedMail))
+    activity = fields.List(fields.Nested(ActivityItem))

@@ -6,11 +6,12 @@ specified order of refusals requires.
 
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, validate
+from marshmallow import ValidationError, fields, validate
 
 from app.passkeys.ceremony import TYPE
 from app.web.schema import (
     MAX_INPUT_LENGTH,
+    Answer,
     RequestSchema,
     StrictBoolean,
     Timestamp,
@@ -19,9 +20,9 @@ from app.web.schema import (
 )
 
 
-def word(*words: str, required: bool = True) -> fields.String:
+def word(*words: str) -> fields.String:
     """Return a response field limited to these values, as in the browser's own WebAuthn types."""
-    return fields.String(required=required, validate=validate.OneOf(words))
+    return fields.String(validate=validate.OneOf(words))
 
 
 class Name(fields.String):
@@ -42,40 +43,50 @@ class Credential(fields.Nested):
         return value
 
 
-class CredentialProperties(Schema):
+class CredentialProperties(Answer):
     """The output of the extension `credProps`."""
+
+    optional = frozenset({"rk"})
 
     rk = fields.Boolean(allow_none=True)
 
 
-class ClientExtensionResults(Schema):
+class ClientExtensionResults(Answer):
     """The outputs of extensions; others are ignored."""
+
+    optional = frozenset({"credProps"})
 
     credProps = fields.Nested(CredentialProperties, allow_none=True)  # noqa: N815 - WebAuthn's
 
 
-class AttestationResponse(Schema):
+class AttestationResponse(Answer):
     """What an authenticator made, binary values in base64url."""
 
-    clientDataJSON = fields.String(required=True)  # noqa: N815 - WebAuthn's
-    attestationObject = fields.String(required=True)  # noqa: N815 - WebAuthn's
+    optional = frozenset({"transports"})
+
+    clientDataJSON = fields.String()  # noqa: N815 - WebAuthn's
+    attestationObject = fields.String()  # noqa: N815 - WebAuthn's
     transports = fields.List(fields.String(), allow_none=True)
 
 
-class AssertionResponse(Schema):
+class AssertionResponse(Answer):
     """What an authenticator signed, binary values in base64url."""
 
-    clientDataJSON = fields.String(required=True)  # noqa: N815 - WebAuthn's
-    authenticatorData = fields.String(required=True)  # noqa: N815 - WebAuthn's
-    signature = fields.String(required=True)
+    optional = frozenset({"userHandle"})
+
+    clientDataJSON = fields.String()  # noqa: N815 - WebAuthn's
+    authenticatorData = fields.String()  # noqa: N815 - WebAuthn's
+    signature = fields.String()
     userHandle = fields.String(allow_none=True)  # noqa: N815 - WebAuthn's
 
 
-class CredentialJson(Schema):
+class CredentialJson(Answer):
     """A PublicKeyCredential as its `toJSON()` gives it."""
 
-    id = fields.String(required=True)
-    rawId = fields.String(required=True)  # noqa: N815 - WebAuthn's
+    optional = frozenset({"clientExtensionResults"})
+
+    id = fields.String()
+    rawId = fields.String()  # noqa: N815 - WebAuthn's
     type = word(TYPE)
     clientExtensionResults = fields.Nested(  # noqa: N815 - WebAuthn's
         ClientExtensionResults, allow_none=True
@@ -85,13 +96,13 @@ class CredentialJson(Schema):
 class NewCredentialJson(CredentialJson):
     """A RegistrationResponseJSON of WebAuthn."""
 
-    response = fields.Nested(AttestationResponse, required=True)
+    response = fields.Nested(AttestationResponse)
 
 
 class ProofJson(CredentialJson):
     """An AuthenticationResponseJSON of WebAuthn."""
 
-    response = fields.Nested(AssertionResponse, required=True)
+    response = fields.Nested(AssertionResponse)
 
 
 class StartPasskeyRegistrationSchema(RequestSchema):
@@ -128,129 +139,128 @@ class FinishPasskeyLoginSchema(RequestSchema):
     credential = Credential(ProofJson, required=True)
 
 
-class PasskeyData(Schema):
+class PasskeyData(Answer):
     """One passkey; `transports` is null when the client named none."""
 
-    id = fields.Integer(required=True)
-    credential_id = fields.String(required=True, metadata=example_metadata("AQIDBAUGBwg"))
-    name = fields.String(required=True)
-    transports = fields.List(
-        fields.String(), required=True, allow_none=True, attribute="transport_names"
-    )
-    backup_eligible = fields.Boolean(required=True)
-    backed_up = fields.Boolean(required=True)
-    sign_count = fields.Integer(required=True)
-    created_at = Timestamp(required=True)
-    updated_at = Timestamp(required=True)
-    last_used_at = Timestamp(required=True, allow_none=True)
+    id = fields.Integer()
+    credential_id = fields.String(metadata=example_metadata("AQIDBAUGBwg"))
+    name = fields.String()
+    transports = fields.List(fields.String(), allow_none=True, attribute="transport_names")
+    backup_eligible = fields.Boolean()
+    backed_up = fields.Boolean()
+    sign_count = fields.Integer()
+    created_at = Timestamp()
+    updated_at = Timestamp()
+    last_used_at = Timestamp(allow_none=True)
 
 
-class SignalData(Schema):
+class SignalData(Answer):
     """What a browser is told of the account's passkeys; `user_id` is null if it has none."""
 
-    rp_id = fields.String(required=True, metadata=example_metadata("files.example"))
-    user_id = fields.String(
-        required=True, allow_none=True, metadata=example_metadata("AQIDBAUGBwgJCgsMDQ4PEA")
-    )
-    name = fields.String(required=True, metadata=example_metadata("ada"))
-    display_name = fields.String(required=True)
+    rp_id = fields.String(metadata=example_metadata("files.example"))
+    user_id = fields.String(allow_none=True, metadata=example_metadata("AQIDBAUGBwgJCgsMDQ4PEA"))
+    name = fields.String(metadata=example_metadata("ada"))
+    display_name = fields.String()
     accepted = fields.List(
         fields.String(),
-        required=True,
         metadata={"description": "every credential id, in base64url"},
     )
 
 
-class RelyingPartyData(Schema):
+class RelyingPartyData(Answer):
     """The site."""
 
-    id = fields.String(required=True, metadata=example_metadata("files.example"))
-    name = fields.String(required=True, metadata=example_metadata("Gatehouse"))
+    id = fields.String(metadata=example_metadata("files.example"))
+    name = fields.String(metadata=example_metadata("Gatehouse"))
 
 
-class UserEntity(Schema):
+class UserEntity(Answer):
     """The account, under a random name that says nothing about it."""
 
-    id = fields.String(required=True, metadata=example_metadata("AQIDBAUGBwgJCgsMDQ4PEA"))
-    name = fields.String(required=True, metadata=example_metadata("ada"))
-    displayName = fields.String(required=True)  # noqa: N815 - WebAuthn's
+    id = fields.String(metadata=example_metadata("AQIDBAUGBwgJCgsMDQ4PEA"))
+    name = fields.String(metadata=example_metadata("ada"))
+    displayName = fields.String()  # noqa: N815 - WebAuthn's
 
 
-class KeyParameters(Schema):
+class KeyParameters(Answer):
     """A kind of key that is accepted."""
 
     type = word(TYPE)
-    alg = fields.Integer(required=True)
+    alg = fields.Integer()
 
 
-class CredentialDescriptor(Schema):
+class CredentialDescriptor(Answer):
     """A credential."""
 
     type = word(TYPE)
-    id = fields.String(required=True)
+    id = fields.String()
 
 
-class AuthenticatorSelection(Schema):
+class AuthenticatorSelection(Answer):
     """What the authenticator must be able to do."""
 
     residentKey = word("required")  # noqa: N815 - WebAuthn's
-    requireResidentKey = fields.Boolean(required=True)  # noqa: N815 - WebAuthn's
+    requireResidentKey = fields.Boolean()  # noqa: N815 - WebAuthn's
     userVerification = word("required")  # noqa: N815 - WebAuthn's
 
 
-class CreationOptions(Schema):
+class CreationOptions(Answer):
     """A PublicKeyCredentialCreationOptionsJSON of WebAuthn."""
 
-    rp = fields.Nested(RelyingPartyData, required=True)
-    user = fields.Nested(UserEntity, required=True)
-    challenge = fields.String(required=True)
+    optional = frozenset({"excludeCredentials"})
+
+    rp = fields.Nested(RelyingPartyData)
+    user = fields.Nested(UserEntity)
+    challenge = fields.String()
     pubKeyCredParams = fields.List(  # noqa: N815 - WebAuthn's
-        fields.Nested(KeyParameters), required=True
+        fields.Nested(KeyParameters)
     )
-    timeout = fields.Integer(required=True)
+    timeout = fields.Integer()
     excludeCredentials = fields.List(fields.Nested(CredentialDescriptor))  # noqa: N815 - WebAuthn's
     authenticatorSelection = fields.Nested(  # noqa: N815 - WebAuthn's
-        AuthenticatorSelection, required=True
+        AuthenticatorSelection
     )
     attestation = word("none")
-    extensions = fields.Dict(required=True)
+    extensions = fields.Dict()
 
 
-class RequestOptions(Schema):
+class RequestOptions(Answer):
     """A PublicKeyCredentialRequestOptionsJSON of WebAuthn."""
 
-    challenge = fields.String(required=True)
-    timeout = fields.Integer(required=True)
-    rpId = fields.String(required=True)  # noqa: N815 - WebAuthn's
+    challenge = fields.String()
+    timeout = fields.Integer()
+    rpId = fields.String()  # noqa: N815 - WebAuthn's
     allowCredentials = fields.List(  # noqa: N815 - WebAuthn's
-        fields.Nested(CredentialDescriptor), required=True
+        fields.Nested(CredentialDescriptor)
     )
     userVerification = word("required")  # noqa: N815 - WebAuthn's
-    extensions = fields.Dict(required=True)
+    extensions = fields.Dict()
 
 
-class CreationArgument(Schema):
+class CreationArgument(Answer):
     """What a page passes to `navigator.credentials.create`."""
 
-    publicKey = fields.Nested(CreationOptions, required=True)  # noqa: N815 - WebAuthn's
+    publicKey = fields.Nested(CreationOptions)  # noqa: N815 - WebAuthn's
 
 
-class RequestArgument(Schema):
+class RequestArgument(Answer):
     """What a page passes to `navigator.credentials.get`; `mediation` only for conditional UI."""
 
-    publicKey = fields.Nested(RequestOptions, required=True)  # noqa: N815 - WebAuthn's
-    mediation = word("conditional", required=False)
+    optional = frozenset({"mediation"})
+
+    publicKey = fields.Nested(RequestOptions)  # noqa: N815 - WebAuthn's
+    mediation = word("conditional")
 
 
-class StartedPasskeyRegistrationData(Schema):
+class StartedPasskeyRegistrationData(Answer):
     """A registration that waits for its authenticator."""
 
-    flow_id = fields.String(required=True)
-    public_key = fields.Nested(CreationArgument, required=True)
+    flow_id = fields.String()
+    public_key = fields.Nested(CreationArgument)
 
 
-class StartedPasskeyLoginData(Schema):
+class StartedPasskeyLoginData(Answer):
     """A sign-in that waits for its authenticator."""
 
-    flow_id = fields.String(required=True)
-    public_key = fields.Nested(RequestArgument, required=True)
+    flow_id = fields.String()
+    public_key = fields.Nested(RequestArgument)

@@ -3,14 +3,14 @@
 from functools import cache
 from typing import Any
 
-from marshmallow import Schema, fields, validate
+from marshmallow import fields, validate
 
 from app.profile import preferences
 from app.profile.preferences import CHOICES
 from app.profile.service import MAX_DISPLAY_NAME_LENGTH, FieldGroup
 from app.users.models import Account
 from app.users.schemas import AccountBase, ProfileInfo
-from app.web.schema import Part, RequestSchema, StrictBoolean, Text
+from app.web.schema import Answer, Part, RequestSchema, StrictBoolean, Text
 
 GROUP = "|".join(FieldGroup)
 
@@ -66,21 +66,23 @@ class UpdatePreferencesSchema(RequestSchema):
 
 
 def _chosen(name: str) -> fields.String:
-    return fields.String(required=True, allow_none=True, validate=validate.OneOf(CHOICES[name]))
+    return fields.String(allow_none=True, validate=validate.OneOf(CHOICES[name]))
 
 
-class Preferences(Schema):
+class Preferences(Answer):
     """Every built-in preference, null while unset; `custom` is there only if any are set."""
 
+    optional = frozenset({"custom"})
+
     theme_mode = _chosen("theme_mode")
-    color_preset = fields.String(required=True, allow_none=True)
+    color_preset = fields.String(allow_none=True)
     view_mode = _chosen("view_mode")
     browser_open_mode = _chosen("browser_open_mode")
     sort_by = _chosen("sort_by")
     sort_order = _chosen("sort_order")
-    language = fields.String(required=True, allow_none=True)
-    display_time_zone = fields.String(required=True, allow_none=True)
-    storage_event_stream_enabled = fields.Boolean(required=True, allow_none=True)
+    language = fields.String(allow_none=True)
+    display_time_zone = fields.String(allow_none=True)
+    storage_event_stream_enabled = fields.Boolean(allow_none=True)
     custom = fields.Dict(keys=fields.String())
 
 
@@ -94,6 +96,10 @@ class OwnPreferences(fields.Nested):
 
 class MeData(AccountBase):
     """The account; a group that was not asked for is absent."""
+
+    optional = frozenset(
+        {"storage_used", "storage_quota", "profile", "access_token_expires_at", "preferences"}
+    )
 
     storage_used = fields.Integer()
     storage_quota = fields.Integer()

@@ -1,29 +1,29 @@
 """Payloads of the session endpoints."""
 
-from marshmallow import Schema, fields
+from marshmallow import fields
 
-from app.web.schema import Timestamp
+from app.web.schema import Answer, Timestamp
 
 
-class RefreshedData(Schema):
+class RefreshedData(Answer):
     """How long the new access token lives, in seconds."""
 
-    expires_in = fields.Integer(required=True, attribute="access_seconds")
+    expires_in = fields.Integer(attribute="access_seconds")
 
 
-class SessionItem(Schema):
+class SessionItem(Answer):
     """One live session."""
 
-    id = fields.UUID(required=True)
-    is_current = fields.Boolean(required=True)
-    ip_address = fields.String(required=True, allow_none=True)
-    user_agent = fields.String(required=True, allow_none=True)
-    created_at = Timestamp(required=True)
-    last_seen_at = Timestamp(required=True)
-    expires_at = Timestamp(required=True)
+    id = fields.UUID()
+    is_current = fields.Boolean()
+    ip_address = fields.String(allow_none=True)
+    user_agent = fields.String(allow_none=True)
+    created_at = Timestamp()
+    last_seen_at = Timestamp()
+    expires_at = Timestamp()
 
 
-class RevokedSessionsData(Schema):
+class RevokedSessionsData(Answer):
     """How many sessions ended."""
 
-    removed = fields.Integer(required=True)
+    removed = fields.Integer()

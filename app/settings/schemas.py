@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, pre_load, validate, validates_schema
+from marshmallow import ValidationError, fields, pre_load, validate, validates_schema
 
 from app.core.setting_kinds import ItemKind, ValueType
 from app.core.texts import is_storable
 from app.web.paging import Moment
-from app.web.schema import RequestSchema, Text, Timestamp, force
+from app.web.schema import Answer, RequestSchema, Text, Timestamp, force
 
 MAX_KEYS = 100
 ANY_VALUE: dict[str, Any] = {
@@ -22,7 +22,7 @@ SHOWN_VALUE: dict[str, Any] = {
 }
 
 
-class KeyData(Schema):
+class KeyData(Answer):
     """What a setting means and takes, without its value."""
 
     key = fields.String(attribute="key.name")
@@ -41,115 +41,111 @@ class SettingData(KeyData):
     updated_at = Timestamp()
 
 
-class SystemConfigData(Schema):
+class SystemConfigData(Answer):
     """A setting with the value in force; a secret one is shown as a placeholder."""
 
-    id = fields.Integer(required=True)
-    key = fields.String(attribute="key.name", required=True)
-    value = fields.Raw(required=True, metadata=SHOWN_VALUE)
+    id = fields.Integer()
+    key = fields.String(attribute="key.name")
+    value = fields.Raw(metadata=SHOWN_VALUE)
     value_type = fields.String(
         attribute="key.value_type",
-        required=True,
         validate=validate.OneOf(ValueType.__args__),  # type: ignore[attr-defined]
     )
     requires_restart = fields.Constant(False, metadata={"type": "boolean"})
-    is_sensitive = fields.Boolean(attribute="key.is_sensitive", required=True)
+    is_sensitive = fields.Boolean(attribute="key.is_sensitive")
     source = fields.Constant("system", metadata={"type": "string"})
     visibility = fields.Constant("private", metadata={"type": "string"})
     namespace = fields.Constant("", metadata={"type": "string"})
-    category = fields.String(required=True, metadata={"examples": ["site"]})
-    description = fields.String(attribute="key.description", required=True)
-    updated_at = Timestamp(required=True, allow_none=True)
+    category = fields.String(metadata={"examples": ["site"]})
+    description = fields.String(attribute="key.description")
+    updated_at = Timestamp(allow_none=True)
     updated_by = fields.Integer(
-        required=True,
         allow_none=True,
         metadata={"description": "the account that set it; null for the command line"},
     )
-    is_set = fields.Boolean(required=True)
-    default = fields.Raw(required=True, metadata=SHOWN_VALUE)
+    is_set = fields.Boolean()
+    default = fields.Raw(metadata=SHOWN_VALUE)
 
 
-class SettingOptionData(Schema):
+class SettingOptionData(Answer):
     """One word that a setting takes."""
 
-    value = fields.String(required=True)
-    label_i18n_key = fields.String(required=True)
-    group = fields.String(required=True)
+    value = fields.String()
+    label_i18n_key = fields.String()
+    group = fields.String()
 
 
-class SettingPlaceData(Schema):
+class SettingPlaceData(Answer):
     """Where pages may put a button."""
 
-    category = fields.String(required=True)
-    subcategory = fields.String(required=True)
-    group = fields.String(required=True)
-    order = fields.Integer(required=True)
+    category = fields.String()
+    subcategory = fields.String()
+    group = fields.String()
+    order = fields.Integer()
 
 
-class SettingActionData(Schema):
+class SettingActionData(Answer):
     """What can be done with settings: an action of `POST /admin/config/{target_key}/action`."""
 
-    action = fields.String(required=True)
-    label_i18n_key = fields.String(required=True)
-    target_key = fields.String(required=True)
-    presentation = fields.Nested(SettingPlaceData, required=True)
+    action = fields.String()
+    label_i18n_key = fields.String()
+    target_key = fields.String()
+    presentation = fields.Nested(SettingPlaceData)
 
 
-class SettingSchemaItem(Schema):
+class SettingSchemaItem(Answer):
     """What a setting means and takes."""
 
-    key = fields.String(required=True)
-    label_i18n_key = fields.String(required=True)
-    description_i18n_key = fields.String(required=True)
-    value_type = fields.String(required=True, validate=validate.OneOf(ValueType.__args__))  # type: ignore[attr-defined]
-    category = fields.String(required=True)
-    description = fields.String(required=True)
-    requires_restart = fields.Boolean(required=True)
-    is_sensitive = fields.Boolean(required=True)
-    options = fields.List(fields.Nested(SettingOptionData), required=True)
-    actions = fields.List(fields.Nested(SettingActionData), required=True)
-    invalidates = fields.List(fields.String(), required=True)
-    default = fields.Raw(required=True, metadata=SHOWN_VALUE)
-    minimum = fields.Integer(required=True, allow_none=True)
-    maximum = fields.Integer(required=True, allow_none=True)
+    key = fields.String()
+    label_i18n_key = fields.String()
+    description_i18n_key = fields.String()
+    value_type = fields.String(validate=validate.OneOf(ValueType.__args__))  # type: ignore[attr-defined]
+    category = fields.String()
+    description = fields.String()
+    requires_restart = fields.Boolean()
+    is_sensitive = fields.Boolean()
+    options = fields.List(fields.Nested(SettingOptionData))
+    actions = fields.List(fields.Nested(SettingActionData))
+    invalidates = fields.List(fields.String())
+    default = fields.Raw(metadata=SHOWN_VALUE)
+    minimum = fields.Integer(allow_none=True)
+    maximum = fields.Integer(allow_none=True)
     unit = fields.String(
-        required=True,
         allow_none=True,
         validate=validate.OneOf(("seconds", "bytes", "days", None)),
     )
-    max_length = fields.Integer(required=True, allow_none=True)
+    max_length = fields.Integer(allow_none=True)
     item_kind = fields.String(
-        required=True,
         allow_none=True,
         validate=validate.OneOf((*ItemKind.__args__, None)),  # type: ignore[attr-defined]
     )
 
 
-class ChangedSettingsData(Schema):
+class ChangedSettingsData(Answer):
     """The settings that a change changed; what had its value already is not among them."""
 
-    changed = fields.List(fields.Nested(SystemConfigData), required=True)
+    changed = fields.List(fields.Nested(SystemConfigData))
     also_changed = fields.List(
-        fields.String(metadata={"examples": ["auth_email_code_login_enabled"]}), required=True
+        fields.String(metadata={"examples": ["auth_email_code_login_enabled"]})
     )
 
 
-class SettingProblemData(Schema):
+class SettingProblemData(Answer):
     """What is wrong with one setting."""
 
-    key = fields.String(required=True)
-    problem = fields.String(required=True, metadata={"examples": ["must be true or false"]})
+    key = fields.String()
+    problem = fields.String(metadata={"examples": ["must be true or false"]})
 
 
-class SettingsVerdictData(Schema):
+class SettingsVerdictData(Answer):
     """Whether settings are valid, and what would change along with them."""
 
-    valid = fields.Boolean(required=True)
-    problems = fields.List(fields.Nested(SettingProblemData), required=True)
-    also_changed = fields.List(fields.String(), required=True)
+    valid = fields.Boolean()
+    problems = fields.List(fields.Nested(SettingProblemData))
+    also_changed = fields.List(fields.String())
 
 
-class SettingsExportData(Schema):
+class SettingsExportData(Answer):
     """The settings that are set, by name, without secrets."""
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import ValidationError, fields, post_load, validate, validates_schema
 
 from app.storage_policies.groups import Item
 from app.storage_policies.models import (
@@ -15,6 +15,7 @@ from app.web.paging import Moment, PageQuery, sort_by, sort_order
 from app.web.schema import (
     INT64,
     MAX_INPUT_LENGTH,
+    Answer,
     Part,
     RequestSchema,
     StrictBoolean,
@@ -45,14 +46,14 @@ class MigrateAssignmentsSchema(RequestSchema):
     target_group_id = WholeNumber(required=True)
 
 
-class MigratedAssignmentsData(Schema):
+class MigratedAssignmentsData(Answer):
     """How many assignments were moved."""
 
-    source_group_id = fields.Integer(required=True)
-    target_group_id = fields.Integer(required=True)
-    affected_users = fields.Integer(required=True)
-    affected_teams = fields.Integer(required=True)
-    migrated_assignments = fields.Integer(required=True)
+    source_group_id = fields.Integer()
+    target_group_id = fields.Integer()
+    affected_users = fields.Integer()
+    affected_teams = fields.Integer()
+    migrated_assignments = fields.Integer()
 
 
 class PolicyListQuery(PageQuery):
@@ -69,29 +70,29 @@ class GroupListQuery(PageQuery):
     sort_order = sort_order()
 
 
-class ConnectorConfig(Schema):
+class ConnectorConfig(Answer):
     """Which connector a policy uses; its values are the business of the service of the files."""
 
-    connector_id = fields.String(required=True)
-    format_version = fields.Integer(required=True, dump_default=1)
-    schema_version = fields.Integer(required=True, dump_default=1)
-    values = fields.Dict(required=True, dump_default={})
+    connector_id = fields.String()
+    format_version = fields.Integer(dump_default=1)
+    schema_version = fields.Integer(dump_default=1)
+    values = fields.Dict(dump_default={})
 
 
-class ManagedPolicy(Schema):
+class ManagedPolicy(Answer):
     """A policy as administrators see it; sizes are in bytes, 0 is no limit, or no chunks."""
 
-    id = fields.Integer(required=True)
-    name = fields.String(required=True)
-    connector_id = fields.String(required=True)
-    connector_config = Part(ConnectorConfig, required=True)
-    behavior = fields.Dict(required=True, dump_default={})
-    max_file_size = fields.Integer(required=True)
-    allowed_types = fields.List(fields.String(), required=True, attribute="types")
-    chunk_size = fields.Integer(required=True)
-    is_default = fields.Boolean(required=True)
-    created_at = Timestamp(required=True)
-    updated_at = Timestamp(required=True)
+    id = fields.Integer()
+    name = fields.String()
+    connector_id = fields.String()
+    connector_config = Part(ConnectorConfig)
+    behavior = fields.Dict(dump_default={})
+    max_file_size = fields.Integer()
+    allowed_types = fields.List(fields.String(), attribute="types")
+    chunk_size = fields.Integer()
+    is_default = fields.Boolean()
+    created_at = Timestamp()
+    updated_at = Timestamp()
 
 
 class CreatePolicySchema(RequestSchema):
@@ -125,12 +126,12 @@ def is_local(connection: dict[str, Any] | None, *places: dict[str, Any] | None) 
     return is_named and all(one in LOCAL for one in named)
 
 
-class PolicyOfGroup(Schema):
+class PolicyOfGroup(Answer):
     """A policy in a group."""
 
-    id = fields.Integer(required=True)
-    name = fields.String(required=True)
-    connector_id = fields.String(required=True)
+    id = fields.Integer()
+    name = fields.String()
+    connector_id = fields.String()
 
 
 class PolicyData(PolicyOfGroup):
@@ -143,35 +144,35 @@ class PolicyData(PolicyOfGroup):
     updated_at = Timestamp()
 
 
-class ManagedGroupItem(Schema):
+class ManagedGroupItem(Answer):
     """A policy's place in a group, for files of some sizes; a greatest size of 0 is no limit."""
 
-    id = fields.Integer(required=True)
-    policy_id = fields.Integer(required=True)
-    priority = fields.Integer(required=True)
-    min_file_size = fields.Integer(required=True)
-    max_file_size = fields.Integer(required=True)
-    policy = fields.Nested(PolicyOfGroup, required=True)
+    id = fields.Integer()
+    policy_id = fields.Integer()
+    priority = fields.Integer()
+    min_file_size = fields.Integer()
+    max_file_size = fields.Integer()
+    policy = fields.Nested(PolicyOfGroup)
 
 
-class ManagedGroup(Schema):
+class ManagedGroup(Answer):
     """A policy group as administrators see it."""
 
-    id = fields.Integer(required=True)
-    name = fields.String(required=True)
-    description = fields.String(required=True)
-    is_enabled = fields.Boolean(required=True)
-    is_default = fields.Boolean(required=True)
-    created_at = Timestamp(required=True)
-    updated_at = Timestamp(required=True)
-    items = fields.List(fields.Nested(ManagedGroupItem), required=True)
+    id = fields.Integer()
+    name = fields.String()
+    description = fields.String()
+    is_enabled = fields.Boolean()
+    is_default = fields.Boolean()
+    created_at = Timestamp()
+    updated_at = Timestamp()
+    items = fields.List(fields.Nested(ManagedGroupItem))
 
 
 class AssignedGroup(ManagedGroup):
     """A policy group with how many accounts and teams are assigned to it."""
 
-    users = fields.Integer(required=True)
-    teams = fields.Integer(required=True)
+    users = fields.Integer()
+    teams = fields.Integer()
 
 
 class GroupItemSchema(RequestSchema):

@@ -47,8 +47,8 @@ from app.web.runtime import runtime
 bp = Blueprint("admin_teams", __name__, url_prefix="/api/v1/admin/teams")
 
 COUNTS = {
-    "owner_count": fields.Integer(required=True),
-    "manager_count": fields.Integer(required=True),
+    "owner_count": fields.Integer(),
+    "manager_count": fields.Integer(),
 }
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, validate, validates_schema
+from marshmallow import ValidationError, fields, validate, validates_schema
 
 from app.teams.models import MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, TeamRole
 from app.teams.queries import MEMBER_COLUMNS, TEAM_COLUMNS
@@ -12,6 +12,7 @@ from app.web.paging import MAX_LIMIT, Clamped, Filter, Moment, PageQuery, sort_b
 from app.web.schema import (
     INT64,
     MAX_INPUT_LENGTH,
+    Answer,
     RequestSchema,
     Text,
     Timestamp,
@@ -24,7 +25,7 @@ NAME_RULE = f"1 to {MAX_NAME_LENGTH} characters"
 IDENTIFIER_RULE = "a username or an address"
 
 
-class MemberData(Schema):
+class MemberData(Answer):
     """A member; `created_at` is when the account joined."""
 
     user_id = fields.Integer()
@@ -34,7 +35,7 @@ class MemberData(Schema):
     created_at = Timestamp()
 
 
-class TeamData(Schema):
+class TeamData(Answer):
     """A team."""
 
     id = fields.Integer()
@@ -60,49 +61,47 @@ class OwnTeamsSchema(RequestSchema):
     keyword = text(MAX_INPUT_LENGTH, nullable=True, description="part of the name, in any case")
 
 
-class TeamInfo(Schema):
+class TeamInfo(Answer):
     """A team; sizes are in bytes, and a quota of 0 means no limit."""
 
-    id = fields.Integer(required=True, attribute="team.id")
-    name = fields.String(required=True, attribute="team.name")
-    description = fields.String(required=True, attribute="team.description")
-    member_count = fields.Integer(required=True, attribute="team.member_count")
-    storage_used = fields.Integer(required=True, attribute="team.storage_used")
-    storage_quota = fields.Integer(required=True, attribute="team.storage_quota")
-    policy_group_id = fields.Integer(
-        required=True, allow_none=True, attribute="team.policy_group_id"
-    )
-    created_at = Timestamp(required=True, attribute="team.created_at")
-    updated_at = Timestamp(required=True, attribute="team.updated_at")
-    archived_at = Timestamp(required=True, allow_none=True, attribute="team.archived_at")
+    id = fields.Integer(attribute="team.id")
+    name = fields.String(attribute="team.name")
+    description = fields.String(attribute="team.description")
+    member_count = fields.Integer(attribute="team.member_count")
+    storage_used = fields.Integer(attribute="team.storage_used")
+    storage_quota = fields.Integer(attribute="team.storage_quota")
+    policy_group_id = fields.Integer(allow_none=True, attribute="team.policy_group_id")
+    created_at = Timestamp(attribute="team.created_at")
+    updated_at = Timestamp(attribute="team.updated_at")
+    archived_at = Timestamp(allow_none=True, attribute="team.archived_at")
 
 
 class OwnTeamItem(TeamInfo):
     """A team of the caller; sizes are in bytes, and a quota of 0 means no limit."""
 
-    created_by = fields.Nested(UserSummary, required=True, allow_none=True, attribute="creator")
+    created_by = fields.Nested(UserSummary, allow_none=True, attribute="creator")
     my_role = Word(TeamRole)
 
 
 class ManagedTeamItem(TeamInfo):
     """A team as administrators see it; of several owners, the one with the lowest id."""
 
-    created_by = fields.Nested(UserSummary, required=True, allow_none=True, attribute="creator")
-    owner_id = fields.Integer(required=True, allow_none=True, attribute="team.owner_id")
+    created_by = fields.Nested(UserSummary, allow_none=True, attribute="creator")
+    owner_id = fields.Integer(allow_none=True, attribute="team.owner_id")
 
 
-class TeamMemberItem(Schema):
+class TeamMemberItem(Answer):
     """A member of a team, with the status of its account."""
 
-    id = fields.Integer(required=True, attribute="member.id")
-    team_id = fields.Integer(required=True, attribute="member.team_id")
-    user_id = fields.Integer(required=True, attribute="member.user_id")
-    user = fields.Nested(UserSummary, required=True, attribute="account")
-    email = fields.String(required=True, attribute="account.email")
+    id = fields.Integer(attribute="member.id")
+    team_id = fields.Integer(attribute="member.team_id")
+    user_id = fields.Integer(attribute="member.user_id")
+    user = fields.Nested(UserSummary, attribute="account")
+    email = fields.String(attribute="account.email")
     role = Word(TeamRole, attribute="member.role")
     status = Word(Status, attribute="account.status")
-    created_at = Timestamp(required=True, attribute="member.created_at")
-    updated_at = Timestamp(required=True, attribute="member.updated_at")
+    created_at = Timestamp(attribute="member.created_at")
+    updated_at = Timestamp(attribute="member.updated_at")
 
 
 class TeamListQuery(PageQuery):

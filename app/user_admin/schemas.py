@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from marshmallow import RAISE, Schema, ValidationError, fields, validate
+from marshmallow import RAISE, ValidationError, fields, validate
 
 from app.core.errors import BadRequest
 from app.crypto.passwords import MAX_TYPED_PASSWORD_LENGTH
@@ -26,6 +26,7 @@ from app.web.paging import (
 from app.web.request import all_complaints
 from app.web.schema import (
     MAX_INPUT_LENGTH,
+    Answer,
     RequestSchema,
     StrictBoolean,
     Timestamp,
@@ -110,33 +111,33 @@ class ChangeManySchema(RequestSchema):
     policy_group_id = WholeNumber(validate=validate.Range(1), load_default=None, allow_none=False)
 
 
-class RefusedAccount(Schema):
+class RefusedAccount(Answer):
     """An account that was left as it is, and why."""
 
-    id = fields.Integer(required=True)
-    code = fields.String(
-        required=True, attribute="error.code", metadata={"description": "one of `ErrorCode`"}
-    )
-    msg = fields.String(required=True, attribute="error.public_message")
+    id = fields.Integer()
+    code = fields.String(attribute="error.code", metadata={"description": "one of `ErrorCode`"})
+    msg = fields.String(attribute="error.public_message")
 
 
-class ChangedManyData(Schema):
+class ChangedManyData(Answer):
     """The accounts that are now as wanted, and those that were refused."""
 
-    done = fields.List(fields.Integer(), required=True)
-    refused = fields.List(fields.Nested(RefusedAccount), required=True)
+    done = fields.List(fields.Integer())
+    refused = fields.List(fields.Nested(RefusedAccount))
 
 
-class SetPasswordData(Schema):
+class SetPasswordData(Answer):
     """The generated password is shown only here, and only if one was generated."""
+
+    optional = frozenset({"generated_password"})
 
     generated_password = fields.String()
 
 
-class RemovedFactorsData(Schema):
+class RemovedFactorsData(Answer):
     """How many second factors the account had."""
 
-    removed_factors = fields.Integer(required=True)
+    removed_factors = fields.Integer()
 
 
 class RemoveCredentialQuery(RequestSchema):
@@ -145,23 +146,23 @@ class RemoveCredentialQuery(RequestSchema):
     is_forced = force("remove it even if it is the only way to sign in")
 
 
-class CredentialsData(Schema):
+class CredentialsData(Answer):
     """What an account signs in with.
 
     `second_factor` lists what a login would ask for. The failed attempts are those from the network
     with the most; null while Redis is away.
     """
 
-    has_password = fields.Boolean(required=True)
-    second_factor = fields.List(Word(MfaMethod), required=True)
-    factors = fields.List(fields.Nested(MfaFactor), required=True)
-    recovery_codes_remaining = fields.Integer(required=True)
-    passkeys = fields.List(fields.Nested(PasskeyData), required=True)
-    external_links = fields.List(fields.Nested(ExternalLinkItem), required=True)
-    live_sessions = fields.Integer(required=True)
-    last_sign_in_at = Timestamp(required=True, allow_none=True)
-    failed_attempts = fields.Integer(required=True, allow_none=True)
-    locked_until = Timestamp(required=True, allow_none=True)
+    has_password = fields.Boolean()
+    second_factor = fields.List(Word(MfaMethod))
+    factors = fields.List(fields.Nested(MfaFactor))
+    recovery_codes_remaining = fields.Integer()
+    passkeys = fields.List(fields.Nested(PasskeyData))
+    external_links = fields.List(fields.Nested(ExternalLinkItem))
+    live_sessions = fields.Integer()
+    last_sign_in_at = Timestamp(allow_none=True)
+    failed_attempts = fields.Integer(allow_none=True)
+    locked_until = Timestamp(allow_none=True)
 
 
 class DeleteUserQuery(RequestSchema):
@@ -170,10 +171,12 @@ class DeleteUserQuery(RequestSchema):
     confirm = Filter("the username, as a check on the id; may be absent")
 
 
-class CreatedUserData(Schema):
+class CreatedUserData(Answer):
     """A new account; the generated password is shown only here, and only if one was generated."""
 
-    user = fields.Nested(ManagedUser, required=True)
+    optional = frozenset({"generated_password"})
+
+    user = fields.Nested(ManagedUser)
     generated_password = fields.String()
 
 
@@ -192,11 +195,13 @@ class ImportedAccountSchema(RequestSchema):
     hash = text(MAX_INPUT_LENGTH, nullable=True)
 
 
-class ImportReport(Schema):
+class ImportReport(Answer):
     """What `flask users import` did with the lines."""
 
-    created = fields.Integer(required=True)
-    existing = fields.Integer(required=True)
+    optional = frozenset({"refused"})
+
+    created = fields.Integer()
+    existing = fields.Integer()
     refused = fields.Function(
         lambda report: [
             {"line": line, "code": error.code, "msg": error.public_message}

@@ -3,14 +3,14 @@
 import hashlib
 from typing import Any
 
-from marshmallow import Schema, fields, post_dump
+from marshmallow import fields, post_dump
 
 from app.core.email_address import MAX_EMAIL_LENGTH
 from app.crypto.passwords import MAX_PASSWORD_LENGTH, MAX_TYPED_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH
 from app.settings import keys
 from app.users.models import Account, AvatarSource, Role, Status
 from app.web.runtime import runtime
-from app.web.schema import MAX_INPUT_LENGTH, Part, RequestSchema, Timestamp, Word, text
+from app.web.schema import MAX_INPUT_LENGTH, Answer, Part, RequestSchema, Timestamp, Word, text
 
 USERNAME_RULE: dict[str, Any] = {
     "description": "2 to 64 characters: A to Z, a to z, 0 to 9, dot, hyphen and underscore",
@@ -50,7 +50,7 @@ class AvatarUrl(fields.String):
 
     def __init__(self, size: int, owner: str) -> None:
         about = {"description": AVATAR_URL, "examples": [f"/auth/profile/avatar/{size}?v=1"]}
-        super().__init__(required=True, allow_none=True, metadata=about)
+        super().__init__(allow_none=True, metadata=about)
         self.size, self.owner = size, owner
 
     def get_value(self, obj: Account, *_: Any, **__: Any) -> Any:
@@ -67,13 +67,13 @@ class AvatarUrl(fields.String):
         return None
 
 
-class AvatarInfo(Schema):
+class AvatarInfo(Answer):
     """Where the avatar comes from; the addresses are null without one."""
 
     source = Word(AvatarSource, attribute="avatar_source")
     url_512 = AvatarUrl(512, "/auth/profile")
     url_1024 = AvatarUrl(1024, "/auth/profile")
-    version = fields.Integer(required=True, attribute="avatar_version")
+    version = fields.Integer(attribute="avatar_version")
 
     @post_dump
     def _without_profile(self, shown: dict[str, Any], **_: Any) -> dict[str, Any]:
@@ -85,35 +85,35 @@ class AvatarInfo(Schema):
         }
 
 
-class ProfileInfo(Schema):
+class ProfileInfo(Answer):
     """Display name and avatar."""
 
-    display_name = fields.String(required=True, allow_none=True)
-    avatar = Part(AvatarInfo, required=True)
+    display_name = fields.String(allow_none=True)
+    avatar = Part(AvatarInfo)
 
 
-class AccountBase(Schema):
+class AccountBase(Answer):
     """The fields every form of an account carries."""
 
-    id = fields.Integer(required=True)
-    username = fields.String(required=True)
-    email = fields.String(required=True)
-    email_verified = fields.Boolean(required=True)
-    pending_email = fields.String(required=True, allow_none=True)
+    id = fields.Integer()
+    username = fields.String()
+    email = fields.String()
+    email_verified = fields.Boolean()
+    pending_email = fields.String(allow_none=True)
     role = Word(Role)
     status = Word(Status)
-    must_change_password = fields.Boolean(required=True)
-    policy_group_id = fields.Integer(required=True, allow_none=True)
-    created_at = Timestamp(required=True)
-    updated_at = Timestamp(required=True)
+    must_change_password = fields.Boolean()
+    policy_group_id = fields.Integer(allow_none=True)
+    created_at = Timestamp()
+    updated_at = Timestamp()
 
 
 class UserInfo(AccountBase):
     """The whole account; sizes are in bytes, and a quota of 0 means no limit."""
 
-    storage_used = fields.Integer(required=True)
-    storage_quota = fields.Integer(required=True)
-    profile = Part(ProfileInfo, required=True)
+    storage_used = fields.Integer()
+    storage_quota = fields.Integer()
+    profile = Part(ProfileInfo)
 
 
 class ManagedAvatar(AvatarInfo):
@@ -126,19 +126,19 @@ class ManagedAvatar(AvatarInfo):
 class ManagedProfile(ProfileInfo):
     """A profile as administrators see it."""
 
-    avatar = Part(ManagedAvatar, required=True)
+    avatar = Part(ManagedAvatar)
 
 
-class UserSummary(Schema):
+class UserSummary(Answer):
     """Who an account is, for others than its owner."""
 
-    id = fields.Integer(required=True)
-    username = fields.String(required=True)
-    profile = Part(ManagedProfile, required=True)
+    id = fields.Integer()
+    username = fields.String()
+    profile = Part(ManagedProfile)
 
 
 class ManagedUser(UserInfo):
     """An account as administrators see it; one that is not activated cannot sign in yet."""
 
-    is_activated = fields.Boolean(required=True)
-    profile = Part(ManagedProfile, required=True)
+    is_activated = fields.Boolean()
+    profile = Part(ManagedProfile)

@@ -9,7 +9,7 @@ from marshmallow import Schema, ValidationError, fields, post_load, pre_load, va
 
 from app.core.texts import is_storable
 from app.store.paging import Wanted
-from app.web.schema import INT64, RequestSchema, Text
+from app.web.schema import INT64, Answer, RequestSchema, Text
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 100
@@ -103,10 +103,12 @@ def sort_order(default: str = "desc") -> fields.String:
 def page_of(item: type[Schema], **more: fields.Field[Any]) -> Schema:
     """Return the answer of a list: the items, how many match, and the limits in force."""
     members: dict[str, Any] = {
-        "items": fields.List(fields.Nested(item), required=True),
-        "total": fields.Integer(required=True),
-        "limit": fields.Integer(required=True),
-        "offset": fields.Integer(required=True),
+        "items": fields.List(fields.Nested(item)),
+        "total": fields.Integer(),
+        "limit": fields.Integer(),
+        "offset": fields.Integer(),
         **more,
     }
-    return Schema.from_dict(members, name=f"{item.__name__}Page")()
+    page = Answer.from_dict(members, name=f"{item.__name__}Page")
+    page.__doc__ = "A page of a list."
+    return page()

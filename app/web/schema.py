@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
-from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate
+from marshmallow import EXCLUDE, Schema, ValidationError, fields, missing, validate
 
 from app.core.texts import is_storable
 
@@ -23,10 +23,24 @@ class RequestSchema(Schema):
         unknown = EXCLUDE
 
 
-class MessageData(Schema):
+class Answer(Schema):
+    """What an answer says: each member is always there, but for those named as optional.
+
+    So says the API description; nothing is checked when an answer is made.
+    """
+
+    optional: ClassVar[frozenset[str]] = frozenset()
+
+    def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
+        """Note that a member without a default of its own is always there."""
+        if field_name not in self.optional and field_obj.load_default is missing:
+            field_obj.required = True
+
+
+class MessageData(Answer):
     """A sentence for people, the same whatever the outcome."""
 
-    message = fields.String(required=True)
+    message = fields.String()
 
 
 class Text(fields.String):
@@ -76,7 +90,7 @@ class Word(fields.Enum[Any]):
     """A member of an enumeration of texts, as which it is stored and shown."""
 
     def __init__(self, kind: type[StrEnum], **settings: Any) -> None:
-        super().__init__(kind, by_value=True, required=True, **settings)
+        super().__init__(kind, by_value=True, **settings)
 
     def _serialize(self, value: Any, *_: Any, **__: Any) -> str | None:
         return None if value is None else str(value)
