@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.audit.models import Action, Actor, AuditEntry, EntityType
 from app.store import bulk
-from app.store.paging import Page, Wanted, read_ids
+from app.store.paging import Page, Paging, read_ids
 from app.store.search import folded_column, has_part
 
 _COLUMNS = [one for one in AuditEntry.__table__.columns if one.name != "entity_name_folded"]
@@ -95,14 +95,14 @@ def is_by_or_about(user_id: int) -> ColumnElement[bool]:
     return or_(AuditEntry.user_id == user_id, is_about)
 
 
-def read_page_of_ids(session: Session, wanted: Wanted, *conditions: ColumnElement[bool]) -> Page:
+def read_page_of_ids(session: Session, paging: Paging, *conditions: ColumnElement[bool]) -> Page:
     """Return the ids of a page of the entries that meet all conditions."""
-    return read_ids(session, select(AuditEntry.id).where(*conditions), SORT_COLUMNS, wanted)
+    return read_ids(session, select(AuditEntry.id).where(*conditions), SORT_COLUMNS, paging)
 
 
-def read_page(session: Session, wanted: Wanted, *conditions: ColumnElement[bool]) -> Page:
+def read_page(session: Session, paging: Paging, *conditions: ColumnElement[bool]) -> Page:
     """Return a page of the entries that meet all conditions."""
-    page = read_page_of_ids(session, wanted, *conditions)
+    page = read_page_of_ids(session, paging, *conditions)
     return replace(page, items=read_entries(session, page.items))
 
 
@@ -115,7 +115,7 @@ def read_entries(session: Session, ids: Sequence[int]) -> list[Any]:
 
 def read_batch(
     session: Session,
-    wanted: Wanted,
+    paging: Paging,
     after: tuple[Any, int] | None,
     *conditions: ColumnElement[bool],
 ) -> Sequence[Any]:
@@ -123,15 +123,15 @@ def read_batch(
 
     `after` is `place` and id of the last one of the batch before; None begins.
     """
-    column = SORT_COLUMNS[wanted.sort_by]
+    column = SORT_COLUMNS[paging.sort_by]
     statement = select(*_COLUMNS, column.label("place")).where(*conditions)
     here = tuple_(column, AuditEntry.id)
     if after is not None:
         place, entry_id = after
         there = tuple_(literal(place, column.type), literal(entry_id, AuditEntry.id.type))
-        statement = statement.where(here < there if wanted.is_descending else here > there)
-    order = [part.desc() if wanted.is_descending else part for part in (column, AuditEntry.id)]
-    return session.execute(statement.order_by(*order).limit(wanted.limit)).all()
+        statement = statement.where(here < there if paging.is_descending else here > there)
+    order = [part.desc() if paging.is_descending else part for part in (column, AuditEntry.id)]
+    return session.execute(statement.order_by(*order).limit(paging.limit)).all()
 
 
 def count_up_to(session: Session, most: int, *conditions: ColumnElement[bool]) -> int:

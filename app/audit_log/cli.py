@@ -13,7 +13,7 @@ from app.audit_log import service as audit_log
 from app.audit_log.export import ExportFormat
 from app.audit_log.schemas import AuditActionItem
 from app.core.access import COMMAND_LINE
-from app.store.paging import Wanted
+from app.store.paging import Paging
 from app.users.cli import complete_user
 from app.users.schemas import UserSummary
 from app.web.cli import Commands, Output, Word, limit_option, table, write_new
@@ -80,7 +80,7 @@ def export(kind: ExportFormat, output: Path | None, **chosen: Any) -> Output:
     rt = runtime()
     wanted = audit_log.filter_of(rt, **chosen)
     path = output or Path(audit_export.file_name(rt, kind))
-    newest_first = Wanted(audit_export.MAX_ROWS, 0, "created_at")
+    newest_first = Paging(audit_export.MAX_ROWS, 0, "created_at")
     write_new(path, audit_export.export(rt, COMMAND_LINE, newest_first, wanted, kind))
     return Output({"file": str(path)}, f"the audit log was written to {path}")
 

@@ -16,7 +16,7 @@ from app.audit_log.service import Entry, with_actors, with_members
 from app.core.access import Operator
 from app.core.runtime import Runtime
 from app.core.spreadsheet import as_csv, head_of_csv
-from app.store.paging import Wanted
+from app.store.paging import Paging
 from app.web.schema import timestamp
 
 MAX_ROWS = 100_000
@@ -60,7 +60,7 @@ MEDIA_TYPES = {
 def export(
     rt: Runtime,
     by: Operator,
-    wanted: Wanted,
+    paging: Paging,
     chosen: queries.EntryFilter,
     kind: ExportFormat,
 ) -> Iterator[bytes]:
@@ -69,7 +69,7 @@ def export(
     Raises: ExportTooLong, before the first piece.
     """
     with rt.reading() as session:
-        most = replace(wanted, limit=MAX_ROWS + 1, offset=0)
+        most = replace(paging, limit=MAX_ROWS + 1, offset=0)
         found = queries.read_page_of_ids(session, most, *queries.matching(chosen))
     if found.total > MAX_ROWS:
         raise ExportTooLong

@@ -13,7 +13,7 @@ from app.audit import queries
 from app.audit.models import Action, AuditEntry, EntityType, subject_of
 from app.core.runtime import Runtime
 from app.core.texts import typed_id
-from app.store.paging import Page, Wanted
+from app.store.paging import Page, Paging
 from app.teams import service as teams
 from app.users import queries as users_queries
 from app.users import service as users
@@ -31,14 +31,14 @@ MEMBER_CHANGES = {
 Entry = dict[str, Any]
 
 
-def read_page(rt: Runtime, wanted: Wanted, chosen: queries.EntryFilter) -> Page:
+def read_page(rt: Runtime, paging: Paging, chosen: queries.EntryFilter) -> Page:
     """Return a page of entries, each with the account that acted as `user`, if there is one."""
     with rt.reading() as session:
-        page = queries.read_page(session, wanted, *queries.matching(chosen))
+        page = queries.read_page(session, paging, *queries.matching(chosen))
         return replace(page, items=with_actors(rt, session, page.items))
 
 
-def read_page_of_account(rt: Runtime, user_id: int, wanted: Wanted) -> Page:
+def read_page_of_account(rt: Runtime, user_id: int, paging: Paging) -> Page:
     """Return a page of the entries that an account made or that are about it, like `read_page`.
 
     Raises: UserNotFound.
@@ -47,14 +47,14 @@ def read_page_of_account(rt: Runtime, user_id: int, wanted: Wanted) -> Page:
         account = users.get(session, user_id)
         # SQLite used to reuse ids: what is older than the account is about a previous one.
         own = (AuditEntry.created_at >= account.created_at,) if rt.database.is_sqlite else ()
-        page = queries.read_page(session, wanted, queries.is_by_or_about(user_id), *own)
+        page = queries.read_page(session, paging, queries.is_by_or_about(user_id), *own)
         return replace(page, items=with_actors(rt, session, page.items))
 
 
-def read_page_of_team(rt: Runtime, wanted: Wanted, chosen: queries.EntryFilter) -> Page:
+def read_page_of_team(rt: Runtime, paging: Paging, chosen: queries.EntryFilter) -> Page:
     """Return a page of entries like `read_page`, with the members that `with_members` adds."""
     with rt.reading() as session:
-        page = queries.read_page(session, wanted, *queries.matching(chosen))
+        page = queries.read_page(session, paging, *queries.matching(chosen))
         return replace(page, items=with_members(session, with_actors(rt, session, page.items)))
 
 

@@ -11,7 +11,7 @@ from app.audit_log import service as audit_log
 from app.audit_log.export import ExportFormat
 from app.audit_log.schemas import AuditActionItem, AuditExportQuery, AuditItem, AuditQuery
 from app.core.access import Operator
-from app.store.paging import Page, Wanted
+from app.store.paging import Page, Paging
 from app.web.guards import admin_may_read, admin_required
 from app.web.operation import answers
 from app.web.paging import page_of
@@ -27,7 +27,7 @@ EXPORTED = ("text/csv", "application/x-ndjson")
 @admin_may_read()
 @query_args(AuditQuery)
 @answers(page_of(AuditItem), name="adminListAuditEntries")
-def list_entries(page: Wanted, **chosen: Any) -> Page:
+def list_entries(page: Paging, **chosen: Any) -> Page:
     """List what was done, and by whom."""
     return audit_log.read_page(runtime(), page, EntryFilter(**chosen))
 
@@ -40,7 +40,7 @@ def list_entries(page: Wanted, **chosen: Any) -> Page:
     errors=errors.EXPORT_AUDIT_LOG,
     name="adminExportAuditLog",
 )
-def export(by: Operator, page: Wanted, kind: ExportFormat, **chosen: Any) -> Response:
+def export(by: Operator, page: Paging, kind: ExportFormat, **chosen: Any) -> Response:
     """Return the matching entries as a file, at most 100,000.
 
     Without the members of `details` whose name speaks of a secret. In CSV, a cell that a
@@ -57,10 +57,10 @@ def list_actions() -> list[dict[str, Any]]:
     return audit_log.list_actions(runtime())
 
 
-def attachment(by: Operator, wanted: Wanted, chosen: EntryFilter, kind: ExportFormat) -> Response:
+def attachment(by: Operator, paging: Paging, chosen: EntryFilter, kind: ExportFormat) -> Response:
     """Return the answer that is an export."""
     is_asked_only = request.method == "HEAD"
-    pieces = () if is_asked_only else audit_export.export(runtime(), by, wanted, chosen, kind)
+    pieces = () if is_asked_only else audit_export.export(runtime(), by, paging, chosen, kind)
     name = audit_export.file_name(runtime(), kind)
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(pieces, content_type=audit_export.MEDIA_TYPES[kind], headers=headers)

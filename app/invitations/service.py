@@ -6,7 +6,7 @@ invitations, so that transactions cannot deadlock.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, and_, func, or_, select
@@ -33,7 +33,7 @@ from app.mail import service as mail
 from app.mail.templates import Template
 from app.settings import keys
 from app.setup import service as setup
-from app.store.paging import Page, Wanted, read_ids
+from app.store.paging import Page, Paging, read_items, rows_of
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
@@ -229,7 +229,7 @@ def list_invitations(rt: Runtime) -> Sequence[Invitation]:
 
 
 def read_page(
-    rt: Runtime, wanted: Wanted, *, status: InvitationStatus | None, keyword: str | None
+    rt: Runtime, paging: Paging, *, status: InvitationStatus | None, keyword: str | None
 ) -> Page:
     """Return a page of invitations; overdue ones count and are shown as expired.
 
@@ -243,13 +243,11 @@ def read_page(
         is_part = Invitation.email.contains(folded(keyword), autoescape=True)
         conditions.append(or_(is_part, Invitation.id == typed_id(keyword)))
     with rt.reading() as session:
-        page = read_ids(
-            session, select(Invitation.id).where(*conditions), {"id": Invitation.id}, wanted
-        )
-        rows = session.scalars(select(Invitation).where(Invitation.id.in_(page.items))).all()
-    for invitation in rows:  # no longer of a session, so that this is not stored
+        matching, columns = select(Invitation.id).where(*conditions), {"id": Invitation.id}
+        page = read_items(session, matching, columns, paging, rows_of(session, Invitation))
+    for invitation in page.items:  # no longer of a session, so that this is not stored
         invitation.status = invitation.status_at(now)
-    return replace(page, items=sorted(rows, key=lambda row: row.id, reverse=True))
+    return page
 
 
 def _shown_as(status: InvitationStatus, now: datetime) -> ColumnElement[bool]:

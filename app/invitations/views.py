@@ -15,7 +15,7 @@ from app.invitations.schemas import (
     InvitationData,
     InvitationListQuery,
 )
-from app.store.paging import Page, Wanted
+from app.store.paging import Page, Paging
 from app.users.models import Account
 from app.users.schemas import UserInfo
 from app.web.guards import admin_may_read, admin_required, anonymous_route
@@ -50,7 +50,7 @@ def accept(token: str, username: str, password: str) -> Account:
 @admin_may_read()
 @query_args(InvitationListQuery)
 @answers(page_of(AdminInvitation), name="adminListInvitations")
-def list_invitations(page: Wanted, **chosen: Any) -> Page:
+def list_invitations(page: Paging, **chosen: Any) -> Page:
     """List invitations, the newest first."""
     return service.read_page(runtime(), page, **chosen)
 

@@ -11,7 +11,7 @@ from app.core.errors import BadRequest
 from app.mail import operators, previews, service
 from app.mail.models import MailStatus
 from app.mail.templates import Template
-from app.store.paging import Wanted
+from app.store.paging import Paging
 from app.web.cli import (
     REFUSED_EXIT_CODE,
     Commands,
@@ -54,7 +54,7 @@ def outbox(status: MailStatus | None, limit: int) -> Output:
 
     "sent (file)" means that it was written to a file because no SMTP server was set.
     """
-    data = operators.page(runtime(), Wanted(limit, 0, "created_at"), status=status).items
+    data = operators.page(runtime(), Paging(limit, 0, "created_at"), status=status).items
     titles = [name.removesuffix("_at").replace("_", " ").upper() for name in COLUMNS]
     shown = [{**mail, "status": AS_FILE} if mail.pop("is_file") else mail for mail in data]
     return Output(data, table(titles, [[mail[name] for name in COLUMNS] for mail in shown]))

@@ -22,7 +22,7 @@ from app.mail.rendering import TemplateText, built_in, fill, site_name
 from app.mail.service import send_ready
 from app.mail.templates import Template
 from app.store.db import after_commit
-from app.store.paging import Page, Wanted
+from app.store.paging import Page, Paging
 
 TEST_MAIL = "test_mail"
 TOLD = ("id", "template", "recipient", "status", "attempts", "last_error", "created_at")
@@ -43,7 +43,7 @@ class Flushed:
 
 def page(
     rt: Runtime,
-    wanted: Wanted,
+    paging: Paging,
     *,
     status: MailStatus | None = None,
     template: Template | None = None,
@@ -61,7 +61,7 @@ def page(
     if recipient is not None:
         conditions.append(OutboxMail.recipient.contains(folded(recipient), autoescape=True))
     with rt.reading() as session:
-        found = queries.read_page(session, wanted, *conditions)
+        found = queries.read_page(session, paging, *conditions)
     kept = delivery.list_ids_with_file(rt.config.mail_dir)
     return replace(found, items=[shown(mail, kept) for mail in found.items])
 

@@ -1,7 +1,6 @@
 """Statements on the outbox."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.mail.models import IS_NOTICE, MailStatus, OutboxMail
 from app.store import bulk
-from app.store.paging import Page, Wanted, read_ids
+from app.store.paging import Page, Paging, read_items, rows_of
 
 UNFINISHED = (MailStatus.SENDING, MailStatus.QUEUED)
 FINISHED = (MailStatus.SENT, MailStatus.FAILED)
@@ -118,13 +117,11 @@ def list_unsent(session: Session) -> list[Waiting]:
     return [Waiting(*row) for row in session.execute(statement)]
 
 
-def read_page(session: Session, wanted: Wanted, *conditions: ColumnElement[bool]) -> Page:
+def read_page(session: Session, paging: Paging, *conditions: ColumnElement[bool]) -> Page:
     """Return a page of mails, newest first."""
     columns = {"id": OutboxMail.id, "created_at": OutboxMail.created_at}
-    found = read_ids(session, select(OutboxMail.id).where(*conditions), columns, wanted)
-    mails = session.scalars(select(OutboxMail).where(OutboxMail.id.in_(found.items)))
-    by_id = {mail.id: mail for mail in mails}
-    return replace(found, items=[by_id[mail_id] for mail_id in found.items if mail_id in by_id])
+    matching = select(OutboxMail.id).where(*conditions)
+    return read_items(session, matching, columns, paging, rows_of(session, OutboxMail))
 
 
 def hurry(session: Session, now: datetime, mail_id: str | None = None) -> None:

@@ -29,7 +29,7 @@ from app.mail.schemas import (
 from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import keys
 from app.settings.catalogue import SEND_TEST_MAIL
-from app.store.paging import Page, Wanted
+from app.store.paging import Page, Paging
 from app.web.guards import admin_may_read, admin_required
 from app.web.operation import answers
 from app.web.paging import page_of
@@ -55,10 +55,10 @@ TEST_MAIL_ERRORS = (
 @query_args(OutboxQuery)
 @answers(page_of(OutboxMailData), name="adminListMails")
 def outbox(
-    page: Wanted, status: MailStatus | None, template: Template | None, recipient: str | None
+    page: Paging, status: MailStatus | None, template: Template | None, recipient: str | None
 ) -> Page:
     """List mails, the newest first; those that were sent or given up are kept for a week."""
-    newest_first = Wanted(page.limit, page.offset, "created_at")
+    newest_first = Paging(page.limit, page.offset, "created_at")
     return operators.page(
         runtime(), newest_first, status=status, template=template, recipient=recipient
     )

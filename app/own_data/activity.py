@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement
 from app.audit import queries
 from app.audit.models import AuditEntry, EntityType
 from app.core.runtime import Runtime
-from app.store.paging import Page, Wanted
+from app.store.paging import Page, Paging
 from app.users.models import Account
 
 # The members of `details` that an owner may see. Others name people, or are of use to nobody.
@@ -67,14 +67,14 @@ PERSONAL = frozenset(
 BATCH = 500
 
 
-def read_page(rt: Runtime, account: Account, wanted: Wanted, **chosen: Any) -> Page:
+def read_page(rt: Runtime, account: Account, paging: Paging, **chosen: Any) -> Page:
     """Return a page of what the account did and of what others did to it.
 
     `chosen` are members of the audit log's `Filter`.
     """
     conditions = _conditions(rt, account, queries.EntryFilter(**chosen))
     with rt.reading() as session:
-        page = queries.read_page(session, wanted, *conditions)
+        page = queries.read_page(session, paging, *conditions)
     return replace(page, items=list(shown(account.id, page.items)))
 
 
@@ -99,7 +99,7 @@ def read_batches(rt: Runtime, account: Account, last_id: int) -> Iterator[list[d
 def _rows(
     rt: Runtime, account: Account, last_id: int, *conditions: ColumnElement[bool]
 ) -> Iterator[Any]:
-    wanted, after = Wanted(BATCH, 0, "created_at"), None
+    wanted, after = Paging(BATCH, 0, "created_at"), None
     conditions = (*conditions, *_not_older(rt, account), AuditEntry.id <= last_id)
     while True:
         with rt.reading() as session:

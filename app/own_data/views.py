@@ -15,7 +15,7 @@ from app.own_data.schemas import (
     ExportQuery,
 )
 from app.settings import keys
-from app.store.paging import Page, Wanted
+from app.store.paging import Page, Paging
 from app.web import cookies
 from app.web.guards import login_required
 from app.web.operation import answers
@@ -31,7 +31,7 @@ bp = Blueprint("own_data", __name__, url_prefix="/api/v1/auth")
 @login_required()
 @query_args(ActivityQuery)
 @answers(page_of(ActivityItem), name="getActivity")
-def list_activity(principal: Principal, page: Wanted, **chosen: Any) -> Page:
+def list_activity(principal: Principal, page: Paging, **chosen: Any) -> Page:
     """List what the account did, and what others did to it, newest first.
 
     A sign-in with a wrong password is there as well, at most twenty an hour.

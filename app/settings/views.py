@@ -24,7 +24,7 @@ from app.settings.schemas import (
     SystemConfigData,
 )
 from app.settings.upkeep import Setting
-from app.store.paging import Page, Wanted, part_of
+from app.store.paging import Page, Paging, part_of
 from app.web import lockout
 from app.web.guards import admin_may_read, admin_required, require_confirmation
 from app.web.operation import answers, ok
@@ -41,7 +41,7 @@ CHANGE_ERRORS = (*errors.CHANGE, lockout.WouldLockOut, ConfirmationRequired)
 @admin_may_read()
 @query_args(PageQuery)
 @answers(page_of(SystemConfigData), name="adminListSettings")
-def list_settings(page: Wanted) -> Page:
+def list_settings(page: Paging) -> Page:
     """List the settings, set or not, with the values in force."""
     return part_of(upkeep.list_all(runtime()), page)
 

@@ -1,6 +1,5 @@
 """Statements on policies and groups, and on the accounts and teams that are assigned to them."""
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -9,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
 from app.store import bulk
-from app.store.paging import Page, Wanted, read_ids
+from app.store.paging import Page, Paging, read_items, rows_of
 from app.teams.models import Team
 from app.users.models import User
 
@@ -31,25 +30,23 @@ GROUP_COLUMNS: dict[str, Any] = {
 }
 
 
-def read_policies(session: Session, wanted: Wanted) -> Page:
+def read_policies(session: Session, paging: Paging) -> Page:
     """Return a page of policies."""
-    return _read(session, StoragePolicy, POLICY_COLUMNS, wanted)
+    return _read(session, StoragePolicy, POLICY_COLUMNS, paging)
 
 
-def read_groups(session: Session, wanted: Wanted) -> Page:
+def read_groups(session: Session, paging: Paging) -> Page:
     """Return a page of groups."""
-    return _read(session, StoragePolicyGroup, GROUP_COLUMNS, wanted)
+    return _read(session, StoragePolicyGroup, GROUP_COLUMNS, paging)
 
 
 def _read(
     session: Session,
     table: Any,
     columns: dict[str, Any],
-    wanted: Wanted,
+    paging: Paging,
 ) -> Page:
-    page = read_ids(session, select(table.id), columns, wanted)
-    found = {row.id: row for row in session.scalars(select(table).where(table.id.in_(page.items)))}
-    return replace(page, items=[found[row_id] for row_id in page.items if row_id in found])
+    return read_items(session, select(table.id), columns, paging, rows_of(session, table))
 
 
 def usable_default_group() -> ColumnElement[bool]:

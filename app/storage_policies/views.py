@@ -23,7 +23,7 @@ from app.storage_policies.schemas import (
     UpdateGroupSchema,
     is_local,
 )
-from app.store.paging import Page, Wanted
+from app.store.paging import Page, Paging
 from app.teams.models import Team
 from app.users.models import User
 from app.web.guards import admin_may_read, admin_required
@@ -39,7 +39,7 @@ bp = Blueprint("storage_policies", __name__, url_prefix="/api/v1/admin")
 @admin_may_read()
 @query_args(PolicyListQuery)
 @answers(page_of(ManagedPolicy), name="adminListStoragePolicies")
-def list_policies(page: Wanted) -> Page:
+def list_policies(page: Paging) -> Page:
     """List the storage policies."""
     with runtime().reading() as session:
         return queries.read_policies(session, page)
@@ -82,7 +82,7 @@ def create_policy(
 @admin_may_read()
 @query_args(GroupListQuery)
 @answers(page_of(ManagedGroup), name="adminListPolicyGroups")
-def list_groups(page: Wanted) -> Page:
+def list_groups(page: Paging) -> Page:
     """List the policy groups and their policies."""
     with runtime().reading() as session:
         return queries.read_groups(session, page)

@@ -1,7 +1,7 @@
-"""Pages of long lists: which part is wanted, and reading it with the number of all."""
+"""Pages of long lists: which part is asked for, and reading it with the number of all."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Select, func, select
@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Paging:
     """The part of a list that is asked for; ties of the order are broken by id, the same way."""
 
     limit: int
@@ -28,27 +28,49 @@ class Page:
     offset: int
 
 
-def part_of(everything: Sequence[Any], wanted: Wanted) -> Page:
+def part_of(everything: Sequence[Any], paging: Paging) -> Page:
     """Return a page of a list that is read as a whole, in its own order."""
-    part = everything[wanted.offset : wanted.offset + wanted.limit]
-    return Page(part, len(everything), wanted.limit, wanted.offset)
+    part = everything[paging.offset : paging.offset + paging.limit]
+    return Page(part, len(everything), paging.limit, paging.offset)
 
 
 def read_ids(
-    session: Session, matching: Select[Any], columns: Mapping[str, Any], wanted: Wanted
+    session: Session, matching: Select[Any], columns: Mapping[str, Any], paging: Paging
 ) -> Page:
     """Return the ids of a page, and how many there are in all.
 
     `matching` selects the column of ids alone, so that a far page is found in an index before any
-    row is read. `columns` are those that `wanted.sort_by` may name; it has `id`.
+    row is read. `columns` are those that `paging.sort_by` may name; it has `id`.
     """
-    order = [columns[wanted.sort_by]]
-    if wanted.sort_by != "id":
+    order = [columns[paging.sort_by]]
+    if paging.sort_by != "id":
         order.append(columns["id"])
-    ordered = (column.desc() if wanted.is_descending else column.asc() for column in order)
-    statement = matching.order_by(*ordered).limit(wanted.limit).offset(wanted.offset)
+    ordered = (column.desc() if paging.is_descending else column.asc() for column in order)
+    statement = matching.order_by(*ordered).limit(paging.limit).offset(paging.offset)
     found = session.scalars(statement).all()
-    total = wanted.offset + len(found)
-    if len(found) == wanted.limit or (wanted.offset and not found):  # not the last page
+    total = paging.offset + len(found)
+    if len(found) == paging.limit or (paging.offset and not found):  # not the last page
         total = session.scalar(select(func.count()).select_from(matching.subquery())) or 0
-    return Page(found, total, wanted.limit, wanted.offset)
+    return Page(found, total, paging.limit, paging.offset)
+
+
+def read_items(
+    session: Session,
+    matching: Select[Any],
+    columns: Mapping[str, Any],
+    paging: Paging,
+    find: Callable[[Sequence[int]], Mapping[Any, Any]],
+) -> Page:
+    """Return a page whose items `find` returns by their ids; see `read_ids` for the rest."""
+    page = read_ids(session, matching, columns, paging)
+    found = find(page.items)
+    return replace(page, items=[found[row_id] for row_id in page.items if row_id in found])
+
+
+def rows_of(session: Session, table: Any) -> Callable[[Sequence[int]], Mapping[Any, Any]]:
+    """Return what finds the rows of a table by their ids."""
+
+    def find(ids: Sequence[int]) -> Mapping[Any, Any]:
+        return {row.id: row for row in session.scalars(select(table).where(table.id.in_(ids)))}
+
+    return find

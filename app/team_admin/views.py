@@ -14,7 +14,7 @@ from app.audit_log.export import ExportFormat
 from app.audit_log.schemas import TeamAuditExportQuery, TeamAuditItem, TeamAuditQuery
 from app.audit_log.views import EXPORTED, attachment
 from app.core.access import Operator
-from app.store.paging import Page, Wanted
+from app.store.paging import Page, Paging
 from app.team_admin import errors
 from app.team_admin import service as teams
 from app.teams import queries, service
@@ -56,7 +56,7 @@ COUNTS = {
 @admin_may_read()
 @query_args(TeamListQuery)
 @answers(page_of(ManagedTeamItem), name="adminListTeams")
-def list_teams(page: Wanted, archived: bool, keyword: str | None) -> Page:
+def list_teams(page: Paging, archived: bool, keyword: str | None) -> Page:
     """List the teams: those in use, or those that are archived."""
     with runtime().reading() as session:
         return queries.read_page(session, page, archived=archived, keyword=keyword)
@@ -120,7 +120,7 @@ def restore(by: Operator, id: int) -> ManagedTeam:
 @admin_may_read()
 @query_args(MemberListQuery)
 @answers(page_of(TeamMemberItem, **COUNTS), errors=(TeamNotFound,), name="adminListTeamMembers")
-def list_members(id: int, page: Wanted, **chosen: Any) -> dict[str, Any]:
+def list_members(id: int, page: Paging, **chosen: Any) -> dict[str, Any]:
     """List the members of a team, owners first.
 
     `owner_count` and `manager_count` (owners and administrators) are of the whole team.
@@ -171,7 +171,7 @@ def remove_member(by: Operator, id: int, user_id: int) -> None:
 @admin_may_read()
 @query_args(TeamAuditQuery)
 @answers(page_of(TeamAuditItem), errors=(TeamNotFound,), name="adminListTeamAuditEntries")
-def list_entries(id: int, page: Wanted, **chosen: Any) -> Page:
+def list_entries(id: int, page: Paging, **chosen: Any) -> Page:
     """List what was done to a team and its members."""
     return audit_log.read_page_of_team(runtime(), page, _filter(id, chosen))
 
@@ -180,7 +180,7 @@ def list_entries(id: int, page: Wanted, **chosen: Any) -> Page:
 @admin_required(confirmation="if_set")
 @query_args(TeamAuditExportQuery)
 @answers(media_type=EXPORTED, errors=errors.EXPORT_TEAM_AUDIT_LOG, name="adminExportTeamAuditLog")
-def export(by: Operator, id: int, page: Wanted, kind: ExportFormat, **chosen: Any) -> Response:
+def export(by: Operator, id: int, page: Paging, kind: ExportFormat, **chosen: Any) -> Response:
     """Return what was done to a team as a file, like the export of the whole audit log."""
     return attachment(by, page, _filter(id, chosen), kind)
 

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.core.texts import folded, typed_id
 from app.store import bulk
 from app.store.database import Database
-from app.store.paging import Page, Wanted, read_ids
+from app.store.paging import Page, Paging, read_items, rows_of
 from app.store.search import has_part
 from app.teams.models import ManagedTeam, Membership, OwnTeam, Team, TeamMember, TeamRole
 from app.users import queries as users_queries
@@ -105,7 +105,7 @@ def list_own(
     ]
 
 
-def read_page(session: Session, wanted: Wanted, *, archived: bool, keyword: str | None) -> Page:
+def read_page(session: Session, paging: Paging, *, archived: bool, keyword: str | None) -> Page:
     """Return a page of teams: the archived ones, or the others.
 
     `keyword` is a part of the name, or the id.
@@ -116,24 +116,22 @@ def read_page(session: Session, wanted: Wanted, *, archived: bool, keyword: str 
     if keyword is not None:
         by_id = [Team.id == team_id] if (team_id := typed_id(keyword)) is not None else []
         matching = matching.where(or_(has_part(keyword, Team.name, Team.name_folded), *by_id))
-    page = read_ids(session, matching, TEAM_COLUMNS, wanted)
-    rows = session.scalars(select(Team).where(Team.id.in_(page.items))).all()
-    found = {team.id: team for team in rows}
-    makers = {team.created_by for team in rows if team.created_by is not None}
+    page = read_items(session, matching, TEAM_COLUMNS, paging, rows_of(session, Team))
+    makers = {team.created_by for team in page.items if team.created_by is not None}
     creators = users_queries.list_named(session, makers)
-    teams = [found[team_id] for team_id in page.items if team_id in found]
-    return replace(
-        page, items=[ManagedTeam(team, creators.get(team.created_by or 0)) for team in teams]
-    )
+    teams = [ManagedTeam(team, creators.get(team.created_by or 0)) for team in page.items]
+    return replace(page, items=teams)
 
 
-def read_members(session: Session, wanted: Wanted, team_id: int, chosen: MemberFilter) -> Page:
+def read_members(session: Session, paging: Paging, team_id: int, chosen: MemberFilter) -> Page:
     """Return a page of the members of a team."""
     matching = select(TeamMember.id).join(User, User.id == TeamMember.user_id)
     matching = matching.where(TeamMember.team_id == team_id, *_conditions(chosen))
-    page = read_ids(session, matching, MEMBER_COLUMNS, wanted)
-    found = {row.member.id: row for row in _memberships(session, TeamMember.id.in_(page.items))}
-    return replace(page, items=[found[row_id] for row_id in page.items if row_id in found])
+
+    def find(ids: Sequence[int]) -> dict[int, Membership]:
+        return {row.member.id: row for row in _memberships(session, TeamMember.id.in_(ids))}
+
+    return read_items(session, matching, MEMBER_COLUMNS, paging, find)
 
 
 def find_membership(session: Session, team_id: int, user_id: int) -> Membership | None:

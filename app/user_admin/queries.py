@@ -1,7 +1,7 @@
 """Lists that administrators read: which accounts are wanted, by what several areas know of them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session, aliased
 from app.core import letter
 from app.core.texts import folded, typed_id
 from app.mfa.models import MfaFactor
-from app.store.paging import Page, Wanted, read_ids
+from app.store.paging import Page, Paging, read_items
 from app.store.search import has_part
 from app.users import queries as users
 from app.users.models import Account, Role, Standing, Status, User, UserProfile
@@ -53,12 +53,12 @@ def list_accounts(session: Session, most: int | None, chosen: AccountFilter) -> 
     return users.list_matching(session, most, *_conditions(chosen))
 
 
-def read_accounts(session: Session, wanted: Wanted, chosen: AccountFilter) -> Page:
+def read_accounts(session: Session, paging: Paging, chosen: AccountFilter) -> Page:
     """Return a page of accounts."""
     matching = select(User.id).where(*_conditions(chosen))
-    page = read_ids(session, matching, SORT_COLUMNS, wanted)
-    found = users.list_named(session, page.items)
-    return replace(page, items=[found[user_id] for user_id in page.items if user_id in found])
+    return read_items(
+        session, matching, SORT_COLUMNS, paging, lambda ids: users.list_named(session, ids)
+    )
 
 
 def list_misread(session: Session) -> Sequence[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from marshmallow import Schema, ValidationError, fields, post_load, pre_load, validate
 
 from app.core.texts import is_storable
-from app.store.paging import Wanted
+from app.store.paging import Paging
 from app.web.schema import INT64, Answer, RequestSchema, Text
 
 DEFAULT_LIMIT = 50
@@ -86,7 +86,7 @@ class PageQuery(RequestSchema):
     def _gather(self, members: dict[str, Any], **_: Any) -> dict[str, Any]:
         sort_by, sort_order = members.pop("sort_by", "id"), members.pop("sort_order", "desc")
         part = members.pop("limit", INT64 - 1), members.pop("offset", 0)
-        return {"page": Wanted(*part, sort_by, sort_order == "desc"), **members}
+        return {"page": Paging(*part, sort_by, sort_order == "desc"), **members}
 
 
 def sort_by(names: Sequence[str], default: str) -> fields.String:

@@ -21,7 +21,7 @@ from app.external_auth.schemas import (
     TestedProviderData,
     UpdateProviderSchema,
 )
-from app.store.paging import Page, Wanted, part_of
+from app.store.paging import Page, Paging, part_of
 from app.web.guards import admin_may_read, admin_required
 from app.web.operation import answers
 from app.web.paging import PageQuery, page_of
@@ -43,7 +43,7 @@ def list_kinds() -> list[dict[str, Any]]:
 @admin_may_read()
 @query_args(PageQuery)
 @answers(page_of(ManagedProvider), name="adminListProviders")
-def list_providers(page: Wanted) -> Page:
+def list_providers(page: Paging) -> Page:
     """List the providers by display name."""
     rt = runtime()
     found = part_of(service.list_all(rt), page)

@@ -8,7 +8,7 @@ from app.audit_log import service as audit_log
 from app.audit_log.schemas import AuditItem, AuditPageQuery
 from app.core.access import Operator
 from app.crypto.tokens import generated_password
-from app.store.paging import Page, Wanted
+from app.store.paging import Page, Paging
 from app.user_admin import addresses, errors, many_accounts, queries
 from app.user_admin import service as accounts
 from app.user_admin.many_accounts import BulkAction
@@ -41,7 +41,7 @@ bp = Blueprint("admin_users", __name__, url_prefix="/api/v1/admin/users")
 @admin_may_read()
 @query_args(UserListQuery)
 @answers(page_of(ManagedUser), name="adminListUsers")
-def list_users(page: Wanted, **chosen: Any) -> Page:
+def list_users(page: Paging, **chosen: Any) -> Page:
     """List accounts."""
     with runtime().reading() as session:
         return queries.read_accounts(session, page, queries.AccountFilter(**chosen))
@@ -131,7 +131,7 @@ def send_reset_mail(by: Operator, id: int) -> None:
 @admin_may_read()
 @query_args(AuditPageQuery)
 @answers(page_of(AuditItem), errors=(UserNotFound,), name="adminListUserAuditLogs")
-def list_entries(id: int, page: Wanted) -> Page:
+def list_entries(id: int, page: Paging) -> Page:
     """List what an account did, and what was done to it."""
     return audit_log.read_page_of_account(runtime(), id, page)
 
