@@ -2,18 +2,17 @@
 // Before something dangerous the service wants to know that it is still the owner (412).
 
 import { call, Refusal } from "./api.js";
-import { codeButton } from "./code_button.js";
 import { openDialog } from "./dialog.js";
 import { el, replace } from "./dom.js";
 import { explained, sentences } from "./errors.js";
-import { field } from "./field.js";
-import { act, handle } from "./form.js";
+import { act, field, handle } from "./form.js";
 import { t } from "./i18n.js";
 import { leaveFor } from "./page.js";
 import { onDemand } from "./retry.js";
 import { isPossible, NoPasskey, stop, usePasskey } from "./webauthn.js";
 
 /** @typedef {import("../../types").Data<"get", "/auth/confirmation">} Ways */
+/** @typedef {typeof import("./pause.js")} Mailing */
 /**
  * @typedef {import("../../types").Data<"get", "/auth/external-auth/providers">[number]} Provider
  */
@@ -56,17 +55,18 @@ export async function asOwner(why, work) {
     method === "passkey" ? isPossible() : method !== "external" || providers.length > 0;
   if (!ways.methods.some(mayUse)) throw refusal; // its text says to sign in again
   const { factors } = await call("get", "/auth/mfa");
-  return (await isConfirmed(why, ways, factors.length > 0, providers)) ? work() : null;
+  const mailing = factors.length > 0 ? null : await onDemand(() => import("./pause.js"));
+  return (await isConfirmed(why, ways, mailing, providers)) ? work() : null;
 }
 
 /**
  * @param {string} why
  * @param {Ways} ways
- * @param {boolean} hasApp whether codes come from an app, and not by mail
+ * @param {Mailing | null} mailing null if codes come from an app, and not by mail
  * @param {Provider[]} providers that can confirm; they lead away from the page
  * @returns {Promise<boolean>}
  */
-function isConfirmed(why, ways, hasApp, providers) {
+function isConfirmed(why, ways, mailing, providers) {
   return new Promise((resolve) => {
     let isDone = false;
     const problem = el("p", { class: "field-error", role: "alert" });
@@ -82,7 +82,7 @@ function isConfirmed(why, ways, hasApp, providers) {
       t("cancel"),
     );
     const passkey = ways.methods.includes("passkey") && isPossible() && passkeyButton(done, fail);
-    const form = typedForm(ways, hasApp, cancel, done, fail);
+    const form = typedForm(ways, mailing, cancel, done, fail);
     const elsewhere = providers.map((provider) => providerButton(provider, fail));
     const hint = elsewhere.length > 0 && el("p", { class: "hint" }, t("confirm.elsewhere_hint"));
     const content = el(
@@ -179,12 +179,12 @@ function providerButton({ kind, key, display_name: name }, fail) {
 /**
  * The password, with a code if the account has a second factor, or a mailed code alone.
  * @param {Ways} ways
- * @param {boolean} hasApp
+ * @param {Mailing | null} mailing
  * @param {HTMLElement} cancel
  * @param {() => void} done
  * @param {Fail} fail
  */
-function typedForm({ methods, needs_code }, hasApp, cancel, done, fail) {
+function typedForm({ methods, needs_code }, mailing, cancel, done, fail) {
   const method = methods.includes("password") ? "password" : "email_code";
   if (!methods.includes(method)) return null;
   const isMailed = method === "email_code";
@@ -204,7 +204,7 @@ function typedForm({ methods, needs_code }, hasApp, cancel, done, fail) {
         autocapitalize: "none",
         spellcheck: "false",
       }),
-    hasCode && !hasApp && sendButton(fail),
+    hasCode && mailing && sendButton(mailing, fail),
     el(
       "div",
       { class: "dialog-actions" },
@@ -246,8 +246,11 @@ function required(name, label, attributes) {
   return field(label, control);
 }
 
-/** @param {Fail} fail */
-function sendButton(fail) {
+/**
+ * @param {Mailing} mailing
+ * @param {Fail} fail
+ */
+function sendButton({ codeButton }, fail) {
   return codeButton({
     text: t("confirm.send"),
     sending: t("confirm.busy"),

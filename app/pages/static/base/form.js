@@ -8,6 +8,8 @@ import { explained, sentences, spoken } from "./errors.js";
 import { hasText, t } from "./i18n.js";
 import { clearProblem, showProblem, showProblemIn } from "./problem.js";
 
+/** @typedef {import("./dom.js").Child} Child */
+
 /** The service names the member of the body that it does not take, and says why. */
 const COMPLAINT = /^invalid JSON request body: (\w+): ([^;]*)/;
 
@@ -204,4 +206,19 @@ function fail(form, { fields, own, actions, taken }, error) {
   const dialog = form.closest("dialog");
   if (dialog?.open) showProblemIn(dialog, error, own);
   else showProblem(error, { own, actions: error instanceof Refusal ? actions?.(error) : [] });
+}
+
+/**
+ * A field with its label; `control` gets the id `name` unless it has one.
+ * @param {string} label
+ * @param {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} control
+ * @param {{ hint?: Child, beside?: Child, box?: string }} [more] `beside` stands to the right of
+ *   the control, in a box of the class `box`
+ */
+export function field(label, control, { hint, beside, box: kind = "side-by-side" } = {}) {
+  if (!control.id) control.id = control.name;
+  const note = hint && el("p", { class: "hint", id: `${control.id}-hint` }, hint);
+  if (note) control.setAttribute("aria-describedby", note.id);
+  const box = beside ? el("div", { class: kind }, control, beside) : control;
+  return el("div", { class: "field" }, el("label", { for: control.id }, label), box, note);
 }

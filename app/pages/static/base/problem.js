@@ -2,7 +2,6 @@
 // The box above a form that says why something did not work, and what to do.
 
 import { Refusal } from "./api.js";
-import { copyButton } from "./copy_button.js";
 import { byId, el, replace } from "./dom.js";
 import { explained, sentences, waitText } from "./errors.js";
 import { t } from "./i18n.js";
@@ -139,4 +138,20 @@ function detailsOf({ code, status, requestId }) {
     el("ul", {}, ...lines.map((line) => el("li", {}, line))),
     copyButton(lines.join("\n"), { class: "link" }),
   );
+}
+
+/**
+ * A button that copies a text; false where pages have no clipboard, as without https.
+ * @param {string} text
+ * @param {{ copied?: () => void, [attribute: string]: unknown }} [attributes] `copied` is called
+ *   once it is done
+ */
+export function copyButton(text, { copied = () => {}, ...attributes } = {}) {
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    node.textContent = t("copied");
+    copied();
+  };
+  const node = el("button", { type: "button", click: copy, ...attributes }, t("copy"));
+  return "clipboard" in navigator && node;
 }

@@ -1,12 +1,11 @@
 // @ts-check
 // Fields of forms that modules draw.
 
-import { copyButton as copier } from "../base/copy_button.js";
 import { el } from "../base/dom.js";
-import { field } from "../base/field.js";
-import { act } from "../base/form.js";
+import { act, field } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { reveal, say } from "../base/page.js";
+import { copyButton as copier } from "../base/problem.js";
 
 export { field };
 

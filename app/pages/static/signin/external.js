@@ -3,8 +3,7 @@
 
 import { call } from "../base/api.js";
 import { el } from "../base/dom.js";
-import { field } from "../base/field.js";
-import { act, handle } from "../base/form.js";
+import { act, field, handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { keep } from "../base/kept.js";
 import { leaveFor } from "../base/page.js";

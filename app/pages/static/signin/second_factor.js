@@ -2,10 +2,10 @@
 // The second step of a sign-in: a code from an app, from a list, or from a mail.
 
 import { call, Refusal } from "../base/api.js";
-import { codeButton } from "../base/code_button.js";
 import { el, replace } from "../base/dom.js";
 import { handle, mark } from "../base/form.js";
 import { t } from "../base/i18n.js";
+import { codeButton } from "../base/pause.js";
 import { showNotice, showProblem } from "../base/problem.js";
 import { show, tabs } from "./stage.js";
 
