@@ -14,7 +14,7 @@ from app.store.paging import Page, Paging, read_ids
 from app.store.search import folded_column, has_part
 
 _COLUMNS = [one for one in AuditEntry.__table__.columns if one.name != "entity_name_folded"]
-# What the service does by itself; anything else that is nobody's and from nowhere is a command's.
+# What the service does by itself; any other entry without account and address is a command's.
 _OF_ITSELF = (
     Action.SERVER_START,
     Action.SERVER_SHUTDOWN,

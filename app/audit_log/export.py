@@ -87,7 +87,7 @@ def file_name(rt: Runtime, kind: ExportFormat) -> str:
 
 
 def without_secrets(details: Any) -> Any:
-    """Return details without the members whose name speaks of a secret; a yes or no is none."""
+    """Return details without members named like a secret, unless they are true or false."""
     if isinstance(details, list):
         return [without_secrets(one) for one in details]
     if not isinstance(details, dict):

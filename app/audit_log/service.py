@@ -59,7 +59,7 @@ def read_page_of_team(rt: Runtime, paging: Paging, chosen: queries.EntryFilter) 
 
 
 def with_actors(rt: Runtime, session: Session, entries: Iterable[Any]) -> list[Entry]:
-    """Return entries with the account that acted as `user`; None if there is none any more."""
+    """Return entries with the account that acted as `user`; None if it no longer exists."""
     entries = list(entries)
     named = users_queries.list_named(session, {entry.user_id for entry in entries})
 
@@ -73,7 +73,7 @@ def with_actors(rt: Runtime, session: Session, entries: Iterable[Any]) -> list[E
 
 
 def with_members(session: Session, entries: list[Entry]) -> list[Entry]:
-    """Add whom the entry of a team is about, and the roles; `details` are no text any more.
+    """Add whom the entry of a team is about, and the roles; `details` is parsed.
 
     `member_id`, `member` (None without such an account), `role`, `previous_role`, `next_role` and
     `presentation`, which says what happened to the member, are None where they do not apply.

@@ -68,7 +68,7 @@ def render(source: Path, folder: Path) -> int:
 
 
 def _output(source: Path, folder: Path) -> bytes:
-    """Return what the program tells: a line once it has begun, and another if it survived."""
+    """Return what the program prints: a line once it has begun, and another if it survived."""
     numbers = map(str, (MEMORY_BYTES, CPU_SECONDS, *files.SIZES))
     kept = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
     try:

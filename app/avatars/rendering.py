@@ -273,9 +273,10 @@ def _outcome(source: str, folder: str, sizes: Sequence[str]) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Render as the arguments say; tell on standard output what came of it.
+    """Render as the arguments say, and print what came of it.
 
-    The first line tells that it has begun; nothing follows if a limit or a crash ended it.
+    The first line says that it has begun; nothing follows if a limit or a crash ended it.
+
     """
     source, folder, memory_bytes, cpu_seconds, *sizes = arguments
     Image.preinit()

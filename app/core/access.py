@@ -113,10 +113,10 @@ class Principal:
 
 @dataclass(frozen=True)
 class Operator:
-    """Who administers: the administrator who sent a request, or whoever has the command line.
+    """Who administers: the administrator who sent a request, or whoever is at the command line.
 
-    `require_still_admin` is run in the transaction of every change, after its locks: a role that
-    was taken away while the request waited changes nothing any more.
+    `require_still_admin` is run in the transaction of every change, after its locks: an
+    administrator who lost the role while the request waited can change nothing.
     """
 
     principal: Principal | None = None
@@ -129,7 +129,7 @@ class Operator:
         return self.principal.user_id if self.principal else None
 
     def recheck(self, session: Session) -> None:
-        """Refuse an administrator who is none any more.
+        """Refuse somebody who is no longer an administrator.
 
         Raises: TokenInvalid, AccountDisabled, AdminRequired.
         """

@@ -13,7 +13,7 @@ MAX_CACHED_ADDRESSES = 1024
 
 @dataclass(frozen=True)
 class Client:
-    """The caller's address and user agent; None where unknown."""
+    """The caller's address and user agent; None if unknown."""
 
     address: str | None = None
     user_agent: str | None = None

@@ -3,7 +3,7 @@
 import time
 from datetime import UTC, datetime, timedelta
 
-# More than the clocks of two machines may be apart, see `flask doctor`.
+# More than two machines' clocks may differ by; `flask doctor` checks that.
 SKEW = timedelta(seconds=5)
 
 
@@ -15,7 +15,7 @@ class Clock:
         return datetime.now(UTC)
 
     def is_ahead(self, moment: datetime) -> bool:
-        """Return whether a moment that should lie behind lies ahead: a clock ahead has written it.
+        """Return whether a moment that should be past is still to come: a fast clock wrote it.
 
         Such a moment is ignored: what it delays goes on, what it vouches for is not believed, and
         a link, code or step of a sign-in that began then is over (docs/operations.md, "The clock").

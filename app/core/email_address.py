@@ -1,8 +1,8 @@
 """E-mail addresses: which are accepted, and how they are written in a mail.
 
-The email-validator library turns international domains into ASCII. It decides no more than that: it
-would refuse local parts whose dots RFC 5321 wants in quotes, and domains with an emoji in Punycode,
-although people have such addresses.
+The email-validator library turns international domains into ASCII. It does no more than that: it
+would refuse local parts whose dots RFC 5321 requires to be quoted, and domains with an emoji in
+Punycode, although people have such addresses.
 """
 
 import ipaddress
@@ -93,11 +93,11 @@ class Mailbox:
 
     @property
     def domain(self) -> str:
-        """Return what stands behind the @."""
+        """Return the part after the @."""
         return self.address.rpartition("@")[2]
 
     @property
     def addr_spec(self) -> str:
-        """Return the address as a server is told it, its local part perhaps in quotes."""
+        """Return the address as it is sent to a server, with its local part quoted if need be."""
         local, _, domain = self.address.rpartition("@")
         return f"{letter.local_part(local)}@{domain}"

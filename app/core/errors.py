@@ -100,8 +100,8 @@ class ErrorCode(StrEnum):
 class AppError(Exception):
     """A documented condition that ends a request; its message is shown to the caller.
 
-    `remedy` is what to do about it on the command line, where alone it is shown; "" if nothing.
-    `data` is what programs are told besides, as facts that are true or absent; None for nothing.
+    `remedy` is what to do about it at the command line, the only place that shows it; "" if
+    nothing. `data` holds further facts for programs, each true or absent; None if there are none.
     """
 
     code: ClassVar[ErrorCode]

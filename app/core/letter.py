@@ -1,4 +1,4 @@
-"""Writes a mail as it travels.
+"""Writes a mail in its wire format.
 
 Invariant: a name, a subject and an address arrive as they are, and bring nothing along: no header,
 no recipient, no encoding of their own. The headers are written here, since the standard library's

@@ -198,7 +198,7 @@ class Outage:
 
 
 class WaitTimes:
-    """Seconds that one request has waited so far; told if the request turns out to be slow."""
+    """Seconds that one request has waited so far; logged if the request turns out to be slow."""
 
     __slots__ = ("database", "redis")
 

@@ -1,8 +1,8 @@
 """Password hashes that other services made: which are accepted, and at what cost at most.
 
 A hash is computed whenever somebody types a password for its account, so one that takes minutes
-would let anybody keep the password threads busy; and the dearest hash of all accounts is what every
-refused password costs.
+would let anybody keep the password threads busy; and every refused password costs as much as the
+most expensive hash of any account.
 """
 
 import re
@@ -126,7 +126,7 @@ def head_of(hashed: str) -> str:
 
 
 def sample_of(hashed: str) -> str:
-    """Return a hash that takes as much to verify, the same for all of its kind, and nobody's."""
+    """Return a hash of the same kind and cost that is nobody's, the same for all of that kind."""
     head = head_of(hashed)
     filler = "." if _BCRYPT.search(hashed) else "A"  # each is a valid end of its Base64
     return head + re.sub("[^=$]", filler, hashed[len(head) :])

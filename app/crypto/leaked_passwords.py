@@ -21,7 +21,7 @@ HASH = re.compile(rb"[0-9A-Fa-f]{40}:\d+")
 
 
 class LeakedPasswords:
-    """The list at `path`; None is a list of nothing."""
+    """The list at `path`; with None, an empty list."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -65,7 +65,7 @@ def _in_file(path: Path, name: str) -> bool:
 
 
 def _first_not_below(line_at: Callable[[int], bytes], wanted: bytes, size: int) -> bytes:
-    """Return the first line that is not below `wanted`; empty if all are."""
+    """Return the first line that does not sort before `wanted`; empty if all do."""
     low, high = 0, size
     while low < high:
         middle = (low + high) // 2

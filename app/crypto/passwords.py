@@ -31,7 +31,7 @@ MAX_PASSWORD_LENGTH = 128
 MAX_TYPED_PASSWORD_LENGTH = 4096
 # How often a sample is verified to learn its cost: the least is what it takes undisturbed.
 MEASURED_TIMES = 3
-# What passlib raises for hashes that are none, or damaged.
+# What passlib raises for text that is not a hash, or a damaged one.
 UNREADABLE = (ValueError, TypeError, AssertionError)
 # A fraction of a millisecond.
 FILLING_ROUNDS = 500

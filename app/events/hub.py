@@ -1,4 +1,4 @@
-"""Delivers storage events to the open streams of one process, and ends those of ended sessions.
+"""Delivers storage events to the open streams of one process, until their session ends.
 
 One Redis subscription serves all streams. Before each frame and at each heartbeat, the stream's
 session is checked to be still live, many streams per query. The members of a team are looked up for

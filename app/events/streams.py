@@ -133,8 +133,8 @@ class Permits:
 
     A permit is a member of a sorted set of its account, scored by when it expires, for all workers
     of all instances. Its worker renews it with every heartbeat, so those of a dead worker lapse,
-    and a Redis that lost its data is told again. While Redis is down, each worker counts only its
-    own streams.
+    and a Redis that lost its data learns of them again. While Redis is down, each worker counts
+    only its own streams.
     """
 
     def __init__(self, rt: Runtime) -> None:

@@ -106,7 +106,7 @@ def cookies(rt: Runtime) -> Finding:
 
 
 def mail(rt: Runtime) -> Finding:
-    """Check that mails leave, and that every account has an address that is read as it is."""
+    """Check that mails are sent, and that every account has an address that cannot be misread."""
     finding = _mail_server(rt)
     with rt.reading() as session:
         names = queries.list_misread(session)

@@ -1,4 +1,4 @@
-"""How the service's parts are, as the last round of housekeeping found them.
+"""The state of the service's parts, as the last round of housekeeping found it.
 
 A round leaves what it found in Redis for the overview, which must not wait for a part that hangs.
 """

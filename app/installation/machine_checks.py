@@ -47,7 +47,7 @@ class Level(StrEnum):
 class Finding:
     """What one check found, in plain words, with the remedy unless the level is `ok`.
 
-    `remedy` is what takes a command line, where alone it is shown.
+    `remedy` takes a command line, the only place that shows it.
     """
 
     level: Level

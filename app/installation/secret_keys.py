@@ -32,7 +32,7 @@ ROTATION_LOCK_KEY = "gatehouse:key_rotation"
 def rotate_keys(rt: Runtime, by: Operator) -> dict[str, Any]:
     """Put a new key first and re-encrypt the stored secrets under it.
 
-    Return what may be told of that `key`, how many values were `resealed`, and how many are
+    Return the public facts about that `key`, how many values were `resealed`, and how many are
     `unreadable` with any key.
 
     Keys from the environment are ordered there by the operator, so for those this only re-encrypts.
@@ -87,7 +87,7 @@ def _rotate(rt: Runtime, by: Operator) -> dict[str, Any]:
 
 
 def list_keys(rt: Runtime) -> list[dict[str, Any]]:
-    """Return what may be told of the keys, the one that signs first."""
+    """Return the public facts about the keys, the one that signs first."""
     signing = rt.keyring.current()
     return [_shown_key(key, signing) for key in rt.keyring.keys]
 

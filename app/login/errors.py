@@ -18,7 +18,7 @@ from app.users.errors import PendingActivation
 
 
 class CredentialsFailed(Unauthenticated):
-    """Unknown account, no usable password or a wrong one; the answer never says which."""
+    """The account is unknown, or the password wrong or missing; the answer never says which."""
 
     code = ErrorCode.AUTH_CREDENTIALS_FAILED
     message = "The identifier or the password is not correct."

@@ -105,7 +105,7 @@ def smtp_server(rt: Runtime) -> SmtpServer | None:
 def _helo_name(rt: Runtime) -> str:
     """Return what the service calls itself: unless it is set, a name that others can look up.
 
-    That is the site's, but for one that means something only within a network, such as localhost.
+    That is the site's, unless it only means something within a network, such as localhost.
     """
     if chosen := rt.settings.get(keys.MAIL_HELO_NAME):
         return chosen

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from app.store.db import Base, UTCDateTime
 
-# Only notices are looked for by recipient, see `queries.find_notice`.
+# Only notices are looked up by recipient, see `queries.find_notice`.
 IS_NOTICE = text("template = 'security_notice'")
 
 

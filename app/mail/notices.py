@@ -1,8 +1,8 @@
 """Security notices: what is mailed at once, and what is gathered.
 
 None is dropped, or whoever has stolen a session could use them up before doing what nobody is to
-hear of. Only what goes back and forth is gathered: the first change of it is told at once, all
-others within ten minutes of that in one more mail at their end.
+hear of. Only switches that may go back and forth are gathered: the first change is mailed at once,
+and all others of the next ten minutes follow in one mail.
 """
 
 from datetime import timedelta

@@ -49,7 +49,7 @@ def page(
     template: Template | None = None,
     recipient: str | None = None,
 ) -> Page:
-    """Return a page of the outbox as it is shown, newest first; `recipient` is part of an address.
+    """Return a page of the outbox, newest first; `recipient` is part of an address.
 
     None matches all.
     """
@@ -67,9 +67,9 @@ def page(
 
 
 def shown(mail: OutboxMail, kept: set[str]) -> dict[str, Any]:
-    """Return what is told of a mail, without its content; `kept` are the ids of those with a file.
+    """Return what operators see of a mail, without its content; `kept` lists those with a file.
 
-    A finished mail is due no more.
+    A finished mail has no due time.
     """
     return {
         **{name: getattr(mail, name) for name in TOLD},

@@ -83,7 +83,7 @@ class Tried:
 
     @property
     def refusal(self) -> str | None:
-        """What the server said of mail or recipient; None if it would say so of no other."""
+        """What the server said about mail or recipient; None if it would not of another one."""
         return self.outcome.failure.refusal if self.outcome.failure else None
 
     @property

@@ -38,7 +38,7 @@ def find_notice(
 def find_gathered(
     session: Session, recipient: str, topic: str, since: datetime
 ) -> OutboxMail | None:
-    """Return the notice, locked, that gathers what is told of a topic; None if none waits."""
+    """Return the waiting notice that gathers changes of a topic, locked; None if there is none."""
     of_topic = IS_NOTICE, OutboxMail.recipient == recipient, OutboxMail.topic == topic
     waiting = OutboxMail.status == MailStatus.QUEUED, OutboxMail.created_at >= since
     newest = select(OutboxMail).where(*of_topic, *waiting).order_by(OutboxMail.created_at.desc())
@@ -125,7 +125,7 @@ def read_page(session: Session, paging: Paging, *conditions: ColumnElement[bool]
 
 
 def hurry(session: Session, now: datetime, mail_id: str | None = None) -> None:
-    """Have a mail that waits, or all of them, tried now, as an operator wants.
+    """Have a waiting mail, or all of them, tried now because an operator asks for it.
 
     What is being sent, or was, stays as it is.
     """

@@ -1,1 +1,1 @@
-"""What people may ask for about themselves: what happened, all that is stored, and an end of it."""
+"""What people may ask for about themselves: what happened, all that is stored, and its deletion."""

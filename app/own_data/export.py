@@ -1,7 +1,7 @@
 """Everything that is stored about an account, as a file: streamed, so that it may be long.
 
 The account is read once, when the export begins; only its activity is read while the file is sent.
-An account that is deleted meanwhile has its file to the end.
+If the account is deleted meanwhile, its file is still sent to the end.
 """
 
 import json
@@ -75,7 +75,7 @@ def file_name(rt: Runtime, account: Account, kind: ArchiveFormat) -> str:
 
 
 def own(rt: Runtime, principal: Principal, kind: ArchiveFormat, client: Client) -> Iterator[bytes]:
-    """Return the caller's file piece by piece; the export is recorded, and told by mail.
+    """Return the caller's file piece by piece, recording that and notifying its owner.
 
     Raises, before the first piece: RateLimited, StorageFailed; AccountDisabled, TokenInvalid if the
     account or session ended meanwhile.
@@ -175,7 +175,7 @@ def _json(value: Any) -> str:
 
 
 def _picture(rt: Runtime, account: Account) -> bytes | None:
-    """Return the uploaded picture, also if another is chosen to be shown."""
+    """Return the uploaded picture, even if the account now uses another one."""
     name = files.name_of(account)
     if name is not None:
         with suppress(AvatarNotFound):

@@ -1,4 +1,4 @@
-"""The owner shuts everybody out of an account, for fear that somebody else is in it."""
+"""The owner shuts everybody out of an account, fearing that somebody else is in it."""
 
 from app.audit.models import Action
 from app.contact_verification import tokens

@@ -46,7 +46,7 @@ class Page:
 
     @property
     def is_missing(self) -> bool:
-        """Whether it says that there is no page."""
+        """Whether it is the page that says there is no such page."""
         return self.name == "missing"
 
     @property

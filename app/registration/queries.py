@@ -13,7 +13,7 @@ from app.users.models import Role, Status, User
 
 
 class Times(NamedTuple):
-    """Who registered before `due` waits in vain; a valid link delays that until `overdue`."""
+    """An account registered before `due` is abandoned; with a valid link, before `overdue`."""
 
     now: datetime
     due: datetime

@@ -77,7 +77,7 @@ def rotate(rt: Runtime, presented: str, client: Client, arrived_at: datetime) ->
 
 
 def _is_live_token(rt: Runtime, token: RefreshToken, now: datetime) -> bool:
-    """Return evidence of an honest race, needed while Redis cannot provide commit times."""
+    """Return evidence of an honest race, for when Redis cannot provide commit times."""
     with rt.reading() as session:
         return queries.find_open(session, token, now) is not None
 

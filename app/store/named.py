@@ -13,7 +13,7 @@ Named = TypeVar("Named", bound=Base)
 
 
 class NameAmbiguous(Conflict):
-    """Several rows have the name; the message tells their ids."""
+    """Several rows have the name; the message lists their ids."""
 
 
 def get_named(

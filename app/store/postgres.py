@@ -46,8 +46,8 @@ class NoAnswer(psycopg2.OperationalError):
 def connect_args(url: str) -> dict[str, Any]:
     """Return the driver's connection parameters; the URL has the last word.
 
-    By default a standby is refused, to which the server's address may lead during a failover. What
-    fits several hosts, their author knows.
+    By default a standby, to which the server's address may lead during a failover, is refused. With
+    several hosts, the choice is left to whoever wrote the URL.
     """
     given = libpq_parameters(url)
     hosts = given.get("hostaddr") or given.get("host") or ""
@@ -77,7 +77,7 @@ def install(engine: Engine) -> None:
             raise
 
     # Connections may outlive the move of an address, and behind a pooler lead to another server.
-    # They would be kept for good, as they answer well to what checks them.
+    # They would be kept for good, since they pass the pool's check.
     @event.listens_for(engine, "handle_error")
     def judge(context: ExceptionContext) -> None:
         if getattr(context.original_exception, "pgcode", None) in REFUSED_BY_STANDBY:

@@ -28,9 +28,9 @@ ACCOUNTS_CHANNEL = "gatehouse:account_events"
 
 TIMEOUT_SECONDS = 2.0
 FAIL_FAST_TIMEOUT_SECONDS = 0.25
-# As many as the requests of a worker under load use at once; they are opened on demand. A request
-# that gets none in time must treat Redis as down, and then nothing is counted: with a limit of 64,
-# 450 clients that never paused switched the rate limits off.
+# As many as the requests of a busy worker use at once; they are opened on demand. A request that
+# gets none in time must treat Redis as down, and then nothing is counted: with a limit of 64, 450
+# clients that never paused switched the rate limits off.
 CONNECTIONS = 1024
 # redis-py would keep a buffer of 64 KiB for each connection; only the listening one needs that.
 READ_BYTES = 4096
@@ -175,7 +175,7 @@ class Breaker:
 
 
 class RedisClients:
-    """Two clients of one server: `client`, whose answers are waited for, and a fail-fast one.
+    """Two clients of one server: `client`, which waits for answers, and a fail-fast one.
 
     `breaker` guards the former. `fail_fast` is for what a request can do without: counting, and
     news of token rotations. `injected` replaces both clients.

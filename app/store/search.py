@@ -1,8 +1,8 @@
 """Finding names by a part of them, whatever the letter case.
 
-Databases fold the case of ASCII letters only, or as their locale has it. So a name that may have
-any letters has a second column beside it for its folded form, which we write; most names are folded
-already, and there it is NULL.
+Databases fold the case of ASCII letters only, or as their locale says. So a name that may have any
+letters has a second column for its folded form, which we fill in; it stays NULL for the many names
+that are folded already.
 """
 
 from typing import Any

@@ -52,7 +52,7 @@ def create(
 ) -> Team:
     """Create a team with its owner.
 
-    None for the quota or the group means the default one, of groups if there is one.
+    None for the quota or the group means the default one; there may be no default group.
     Raises: UserNotFound, TeamNameInvalid, TeamMemberDisabled, GroupNotFound, GroupUnusable.
     """
     if storage_quota is None:
@@ -90,8 +90,8 @@ def update(
 ) -> Team:
     """Change `name`, `description` or `storage_quota`, or the policy group: all or nothing.
 
-    What has the wanted value already is left alone. `expected_updated_at` is the state the change
-    is meant for; None accepts any.
+    What already has its new value is left alone. `expected_updated_at` is the state the change is
+    meant for; None accepts any.
     Raises: TeamNotFound, NameAmbiguous, TeamArchived, TeamChanged, TeamNameInvalid, GroupNotFound,
     GroupUnusable.
     """

@@ -65,10 +65,10 @@ def _owner(team_id: Any, column: Any) -> Any:
 class Team(Base):
     """A workspace shared by accounts; an archived one is out of use and deleted after a while.
 
-    `name_folded` follows the name, see `store.search`.
-    `created_by` is who made it: None for the command line, and once that account is deleted.
-    Of several owners, `owner_id` and `owner_name` tell the one with the lowest id. They and
-    `member_count` are computed when a team is loaded or refreshed.
+    `name_folded` follows the name, see `store.search`. `created_by` is who made it: None for the
+    command line, and once that account is deleted. Of several owners, `owner_id` and `owner_name`
+    are of the one with the lowest id. They and `member_count` are computed when a team is loaded or
+    refreshed.
     """
 
     __tablename__ = "teams"
@@ -119,7 +119,7 @@ class ManagedTeam(NamedTuple):
 
 
 class Membership(NamedTuple):
-    """A member and the account that it is."""
+    """A member with its account."""
 
     member: TeamMember
     account: Account

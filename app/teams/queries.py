@@ -41,7 +41,7 @@ MEMBER_COLUMNS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class MemberFilter:
-    """Which members are wanted; None matches all. `keyword` is a part of a name, or an id."""
+    """A filter for members; None matches all. `keyword` is a part of a name, or an id."""
 
     keyword: str | None = None
     role: TeamRole | None = None
@@ -135,7 +135,7 @@ def read_members(session: Session, paging: Paging, team_id: int, chosen: MemberF
 
 
 def find_membership(session: Session, team_id: int, user_id: int) -> Membership | None:
-    """Return a member of a team with the account that it is; None if it is none."""
+    """Return a member of a team with its account; None if the account is not a member."""
     this = TeamMember.team_id == team_id, TeamMember.user_id == user_id
     return next(_memberships(session, *this), None)
 

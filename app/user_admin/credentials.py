@@ -1,7 +1,7 @@
 """What an account signs in with, and what operators take away or reset.
 
-The owner is told by mail. An operator's own account is out of reach here: its settings ask for the
-proof that is due.
+The owner is notified by mail. Operators cannot act on their own account here: its settings ask for
+the proof that is due.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from app.users.models import Account
 
 @dataclass(frozen=True)
 class Credentials:
-    """What an account can sign in with, and how it fares.
+    """What an account can sign in with, and how its sign-ins have gone.
 
     `second_factor` lists what a login would ask for. `last_sign_in_at` is of the sessions that are
     still stored. `failed_attempts` and `locked_until` are those of the network that failed most;
@@ -135,8 +135,9 @@ def remove_link(
 def unlock(rt: Runtime, by: Operator, who: str | int) -> Account:
     """Forget the failed sign-ins of an account, from wherever they came.
 
-    Not of one's own: it would give whoever has stolen the session unlimited guesses at the
-    password. Raises: UserNotFound, OwnAccount; RedisError, which changes nothing but the audit log.
+    Not for the operator's own account: that would give somebody who has stolen the session
+    unlimited guesses at the password. Raises: UserNotFound, OwnAccount; RedisError, which changes
+    nothing but the audit log.
     """
     with locked(rt, who) as (session, account):
         require_not_own(by, account)

@@ -64,7 +64,7 @@ class MailUnwanted(Conflict):
 
 
 class PasswordAbsent(Conflict):
-    """Without a password there is none to change, so the account would be locked out."""
+    """An account without a password cannot change it, so it would be locked out."""
 
     message = "The account has no password to change; give it one first."
 

@@ -13,7 +13,7 @@ from app.user_admin import service as accounts
 from app.user_admin.errors import GroupMisplaced
 from app.users.models import Status
 
-# What is wrong with one account; any other error is no matter of accounts and ends the whole.
+# What is wrong with one account; any other error is not about an account and ends the run.
 REFUSALS = (BadRequest, Conflict, NotFound)
 
 
@@ -52,7 +52,7 @@ def change(
     action: BulkAction,
     policy_group_id: int | None = None,
 ) -> BulkOutcome:
-    """Change accounts; one that is refused keeps none of the others back.
+    """Change accounts; one that is refused does not keep back the others.
 
     `policy_group_id` is for ASSIGN_GROUP. Raises: GroupMisplaced, GroupNotFound, GroupUnusable.
     """

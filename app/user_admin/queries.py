@@ -1,4 +1,4 @@
-"""Lists that administrators read: which accounts are wanted, by what several areas know of them."""
+"""Lists that administrators read: accounts, filtered by what several areas know about them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from app.store.search import has_part
 from app.users import queries as users
 from app.users.models import Account, Role, Standing, Status, User, UserProfile
 
-# Usernames are ordered as they are unique, in any case, which has an index.
+# Usernames are ordered by the form in which they are unique, which has an index.
 SORT_COLUMNS = {
     "id": User.id,
     "username": User.username_key,
@@ -32,7 +32,7 @@ SORT_COLUMNS = {
 
 @dataclass(frozen=True)
 class AccountFilter:
-    """Which accounts are wanted; None matches all.
+    """A filter for accounts; None matches all.
 
     `keyword` is a part of a username, address or display name, or an id. The standing `active`
     includes accounts that are not activated yet, unless `is_activated` is true.
@@ -62,9 +62,9 @@ def read_accounts(session: Session, paging: Paging, chosen: AccountFilter) -> Pa
 
 
 def list_misread(session: Session) -> Sequence[str]:
-    """Return the names of the accounts that have, or are changing to, an address as of old.
+    """Return the names of accounts with an address that is no longer accepted, or a pending one.
 
-    The local part may be taken for something encoded, see `email_address.is_misread`.
+    Its local part may be taken for something encoded, see `email_address.is_misread`.
     """
     addresses = User.email, User.pending_email
     found = select(User.username).where(

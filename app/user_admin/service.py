@@ -103,7 +103,7 @@ def set_password(
     *,
     must_change_password: bool = False,
 ) -> Account:
-    """Replace the password and end every session; the owner is told by mail.
+    """Replace the password and end every session; the owner is notified by mail.
 
     Links mailed earlier become invalid. Raises: UserNotFound, PasswordInvalid, OwnAccount.
     """
@@ -136,10 +136,10 @@ def update(
 ) -> Account:
     """Change `role`, `status`, `must_change_password`, `email_verified` or `storage_quota`.
 
-    All of them or none; what has the wanted value already is left alone. Another role, quota or
-    group leaves the sessions of the account running, anything else ends them. Verifying the address
-    also activates an account that waits for it. `expected_updated_at` is the state the change is
-    meant for; None accepts any.
+    All of them or none; what already has its new value is left alone. Another role, quota or group
+    leaves the sessions of the account running, anything else ends them. Verifying the address also
+    activates an account that waits for it. `expected_updated_at` is the state the change is meant
+    for; None accepts any.
     Raises: RateLimited, UserNotFound, AccountChanged, GroupNotFound, NameAmbiguous, GroupUnusable,
     OwnAccount, LastAdministrator, PasswordAbsent.
     """
@@ -219,7 +219,7 @@ def group_for(session: Session, role: Role) -> int | None:
 
 
 def _columns(account: Account, wanted: dict[str, Any], now: datetime) -> dict[str, Any]:
-    """Return the columns that differ from what is wanted."""
+    """Return the columns whose value changes."""
     values = dict(wanted)
     if (verified := values.pop("email_verified", None)) is not None:
         values["email_verified_at"] = (account.email_verified_at or now) if verified else None
@@ -283,7 +283,7 @@ def _change(
 
 
 def _limit_role_changes(rt: Runtime, by: Operator, *, is_change: bool) -> None:
-    """Slow down whoever has stolen an administrator's session; not an operator with a shell.
+    """Slow down somebody who has stolen an administrator's session, but not an operator at a shell.
 
     Raises: RateLimited.
     """
@@ -298,7 +298,7 @@ def _shown(value: Any) -> Any:
 def _tell_of_administrators(
     rt: Runtime, session: Session, by: Operator, account: Account, changed: dict[str, Any]
 ) -> None:
-    """Mail the administrators what happens to the set of them, also whoever is none any more."""
+    """Mail administrators about changes to who they are, including whoever is no longer one."""
     name = account.username
     if changed.get("role") == Role.ADMIN:
         event = f"The account {name} was made an administrator"

@@ -10,7 +10,7 @@ class UsernameInvalid(BadRequest):
 
 
 class EmailInvalid(BadRequest):
-    """The text is not an e-mail address, or none that mail can be sent to from here."""
+    """The text is not an e-mail address, or not one that mail can be sent to from here."""
 
     message = (
         "An e-mail address looks like ada@example.com: unaccented letters, digits, dots and signs "

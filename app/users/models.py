@@ -100,7 +100,7 @@ class User(Base):
 class PasswordHashKind(Base):
     """A kind of password hash that accounts have, by a sample that is nobody's hash.
 
-    The dearest decides what a refused password costs, whoever's it was.
+    The most expensive one decides what a refused password costs, whatever the account.
     """
 
     __tablename__ = "password_hash_kinds"

@@ -130,7 +130,7 @@ class ManagedProfile(ProfileInfo):
 
 
 class UserSummary(Answer):
-    """Who an account is, for others than its owner."""
+    """Who an account is, for people other than its owner."""
 
     id = fields.Integer()
     username = fields.String()

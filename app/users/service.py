@@ -64,9 +64,9 @@ def require_acceptable(rt: Runtime, password: str, *names: str) -> None:
 
 
 def _is_leaked(rt: Runtime, password: str) -> bool:
-    """Return whether a list of leaked passwords has it.
+    """Return whether the list of leaked passwords has it.
 
-    A list that cannot be read has none: nobody may be kept from changing a password.
+    A list that cannot be read counts as empty: nobody may be kept from changing a password.
     """
     leaked = rt.passwords.leaked
     try:
@@ -118,7 +118,7 @@ def record_by(
 
 
 def require_still_admin(session: Session, principal: Principal) -> None:
-    """Refuse an administrator demoted or disabled while the body arrived or a lock was awaited.
+    """Refuse an administrator who was demoted or disabled while the request waited.
 
     So is one whose sessions were all ended since, say because one was stolen: that changes the
     account's `session_version`. Raises: TokenInvalid, AccountDisabled, AdminRequired.
@@ -155,7 +155,7 @@ def notify_administrator(
 def notify_administrators_of_switch(
     rt: Runtime, session: Session, by: Operator, switch: SignInSwitch
 ) -> None:
-    """Tell the others likewise of a way to sign in, however often it is switched.
+    """Notify the others in the same way about a way to sign in, however often it is switched.
 
     The caller holds the lock SETTINGS.
     """
@@ -252,7 +252,7 @@ def require_not_blocked(rt: Runtime, address: str) -> None:
 def require_unreserved(rt: Runtime, name: str) -> None:
     """Refuse a username that people may not choose for themselves.
 
-    It would pass for the operators' own, or for the id of another account.
+    It could be mistaken for the operators' own, or for the id of another account.
     Raises: UsernameReserved.
     """
     if is_reserved(rt, name):

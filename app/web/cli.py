@@ -196,7 +196,7 @@ def colored(text: str, **style: Any) -> str:
 
 
 def progress(what: str) -> None:
-    """Tell who waits at a terminal what takes a while; scripts are told nothing."""
+    """Say what takes a while to somebody waiting at a terminal, and nothing to scripts."""
     if sys.stderr is not None and sys.stderr.isatty():
         click.echo(f"{what} ...", err=True)
 

@@ -118,7 +118,7 @@ def _listed(settings: LiveSettings | None = None) -> tuple[str, ...]:
 
 
 def _is_own(caller: str) -> bool:
-    """Return whether this is the request's own origin; False if that cannot be told."""
+    """Return whether this is the request's own origin; False if that cannot be determined."""
     try:
         return caller == origin.own_origin()
     except origin.SOURCE_ERRORS:

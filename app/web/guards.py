@@ -52,7 +52,7 @@ CONFIRMATION_MAX_AGE_SECONDS = setting_kinds.number(
     "again; 0 asks only where it is always asked",
     0,
     unit="seconds",
-    # Whoever sets less could not confirm and then change it back by hand.
+    # With less, nobody could confirm and then change it back by hand in time.
     least=60,
     most=86_400,
     is_off_at_zero=True,
@@ -251,7 +251,7 @@ def _principal(*, during_password_change: bool = False) -> Principal:
 
 
 def _require_believed_user(principal: Principal) -> None:
-    """Refuse a change that a page means for another account than the cookies are for.
+    """Refuse a change that a page intends for another account than the cookies belong to.
 
     Without the header, nothing is compared. Raises: SessionUserMismatch.
     """
@@ -286,16 +286,16 @@ def require_confirmation(by: Operator) -> None:
 def _require_confirmation(principal: Principal, kind: Confirmation | None) -> None:
     rt = runtime()
     if kind and request.method in origin.SAFE_METHODS and cookies.access_cookie() is not None:
-        origin.check_source(may_be_typed=True)  # a download is told to its owner, and counted
+        origin.check_source(may_be_typed=True)  # downloads are counted, and their owner notified
     window = kind and confirmation_window(rt, kind)
     if window and seconds_confirmed(rt, principal, window) < 0:
         raise ConfirmationRequired
 
 
 def seconds_confirmed(rt: Runtime, principal: Principal, window: timedelta) -> float:
-    """Return how long the last confirmation is good for yet, if it may be as old as `window`.
+    """Return how much longer the last confirmation counts, if it may be as old as `window`.
 
-    Less than 0 if it is not good any more.
+    Less than 0 if it no longer does.
     """
     if rt.clock.is_ahead(principal.confirmed_at):
         return -1

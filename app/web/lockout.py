@@ -1,6 +1,6 @@
 """Whether an administrator would be shut out by a change of settings made with this very request.
 
-Somebody with a shell can take such a change back; somebody with a browser alone cannot.
+Somebody at a shell can undo such a change; somebody with just a browser cannot.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ class WouldLockOut(Conflict):
 
 
 def require_way_back(by: Operator, session: Session, after: Runtime) -> None:
-    """Refuse settings under which the caller of this request could not go on as now.
+    """Refuse settings under which the caller of this request could not carry on.
 
     `after` is the runtime with these settings. Raises: WouldLockOut.
     """
@@ -38,7 +38,7 @@ def require_way_back(by: Operator, session: Session, after: Runtime) -> None:
 
 
 def _loses_address(now: LiveSettings, after: LiveSettings) -> bool:
-    """Return whether the address of the page that sent this is taken out of the site's."""
+    """Return whether the page that sent this would no longer be at an address of the site."""
     caller, key = origin.calling_origin(), site.PUBLIC_SITE_URL
     return caller in now.get(key) and caller not in after.get(key)
 

@@ -70,7 +70,7 @@ class NumberFilter(fields.Integer):
 
 
 class PageQuery(RequestSchema):
-    """Which part of a list is wanted; loads as `page`, besides the filters of a subclass.
+    """Which part of a list is asked for; loads as `page`, beside the filters of a subclass.
 
     A blank member counts as absent. A subclass that excludes limit and offset wants all.
     """

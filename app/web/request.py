@@ -21,7 +21,7 @@ from app.web.runtime import runtime
 
 
 class RowId(BaseConverter):
-    """An id in a path, as `<row:id>`; what is none reads as 0, which no row has.
+    """An id in a path, as `<row:id>`; anything else reads as 0, which no row has.
 
     So an id that cannot exist is answered like one that does not, after the checks that come first.
     """

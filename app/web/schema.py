@@ -87,7 +87,7 @@ class Timestamp(fields.DateTime):
 
 
 class Word(fields.Enum[Any]):
-    """A member of an enumeration of texts, as which it is stored and shown."""
+    """A member of an enumeration of texts, stored and dumped as its text."""
 
     def __init__(self, kind: type[StrEnum], **settings: Any) -> None:
         super().__init__(kind, by_value=True, **settings)
