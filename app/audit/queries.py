@@ -67,26 +67,26 @@ def add(session: Session, **columns: Any) -> None:
     session.execute(insert(AuditEntry).values(**columns, entity_name_folded=folded))
 
 
-def list_newest(session: Session, wanted: EntryFilter, most: int) -> Sequence[Any]:
+def list_newest(session: Session, chosen: EntryFilter, most: int) -> Sequence[Any]:
     """Return up to `most` matching entries, newest first."""
     newest_first = AuditEntry.created_at.desc(), AuditEntry.id.desc()
-    statement = select(*_COLUMNS).where(*matching(wanted)).order_by(*newest_first)
+    statement = select(*_COLUMNS).where(*matching(chosen)).order_by(*newest_first)
     return session.execute(statement.limit(most)).all()
 
 
-def matching(wanted: EntryFilter) -> Iterator[ColumnElement[bool]]:
+def matching(chosen: EntryFilter) -> Iterator[ColumnElement[bool]]:
     """Yield the conditions of a filter."""
     for name in ("user_id", "action", "entity_type", "entity_id", "ip_address"):
-        if (value := getattr(wanted, name)) is not None:
+        if (value := getattr(chosen, name)) is not None:
             yield getattr(AuditEntry, name) == value
-    if wanted.since is not None:
-        yield AuditEntry.created_at >= wanted.since
-    if wanted.until is not None:
-        yield AuditEntry.created_at < wanted.until
-    if wanted.keyword is not None:
-        yield has_part(wanted.keyword, AuditEntry.entity_name, AuditEntry.entity_name_folded)
-    if wanted.actor is not None:
-        yield _BY[wanted.actor]
+    if chosen.since is not None:
+        yield AuditEntry.created_at >= chosen.since
+    if chosen.until is not None:
+        yield AuditEntry.created_at < chosen.until
+    if chosen.keyword is not None:
+        yield has_part(chosen.keyword, AuditEntry.entity_name, AuditEntry.entity_name_folded)
+    if chosen.actor is not None:
+        yield _BY[chosen.actor]
 
 
 def is_by_or_about(user_id: int) -> ColumnElement[bool]:
@@ -119,7 +119,7 @@ def read_batch(
     after: tuple[Any, int] | None,
     *conditions: ColumnElement[bool],
 ) -> Sequence[Any]:
-    """Return the next `wanted.limit` entries, each with the value it is ordered by as `place`.
+    """Return the next `chosen.limit` entries, each with the value it is ordered by as `place`.
 
     `after` is `place` and id of the last one of the batch before; None begins.
     """

@@ -64,8 +64,8 @@ def filtered(function: F) -> F:
 def list_entries(limit: int, **chosen: Any) -> Output:
     """List the newest entries; user 0 is the system, the command line or somebody unknown."""
     rt = runtime()
-    wanted = audit_log.filter_of(rt, **chosen)
-    data = [_entry(entry) for entry in audit_log.list_newest(rt, wanted, limit)]
+    entry_filter = audit_log.filter_of(rt, **chosen)
+    data = [_entry(entry) for entry in audit_log.list_newest(rt, entry_filter, limit)]
     return Output(data, table(TITLES, [_row(entry) for entry in data]))
 
 
@@ -78,10 +78,10 @@ def list_entries(limit: int, **chosen: Any) -> Output:
 def export(kind: ExportFormat, output: Path | None, **chosen: Any) -> Output:
     """Write entries without secrets into a new file, newest first, at most 100,000."""
     rt = runtime()
-    wanted = audit_log.filter_of(rt, **chosen)
+    entry_filter = audit_log.filter_of(rt, **chosen)
     path = output or Path(audit_export.file_name(rt, kind))
     newest_first = Paging(audit_export.MAX_ROWS, 0, "created_at")
-    write_new(path, audit_export.export(rt, COMMAND_LINE, newest_first, wanted, kind))
+    write_new(path, audit_export.export(rt, COMMAND_LINE, newest_first, entry_filter, kind))
     return Output({"file": str(path)}, f"the audit log was written to {path}")
 
 

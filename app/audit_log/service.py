@@ -93,10 +93,10 @@ def with_members(session: Session, entries: list[Entry]) -> list[Entry]:
     return [{**entry, "member": named.get(entry["member_id"])} for entry in entries]
 
 
-def list_newest(rt: Runtime, wanted: queries.EntryFilter, most: int) -> list[Entry]:
+def list_newest(rt: Runtime, entry_filter: queries.EntryFilter, most: int) -> list[Entry]:
     """Return the newest matching entries, each with the account that acted as `user`."""
     with rt.reading() as session:
-        return with_actors(rt, session, queries.list_newest(session, wanted, most))
+        return with_actors(rt, session, queries.list_newest(session, entry_filter, most))
 
 
 def filter_of(
@@ -107,12 +107,12 @@ def filter_of(
     `user` may also be the id 0, or the id of an account that no longer exists.
     Raises: UserNotFound, TeamNotFound, NameAmbiguous.
     """
-    wanted = queries.EntryFilter(**chosen)
+    entry_filter = queries.EntryFilter(**chosen)
     with rt.reading() as session:
         if team is not None:
             about = teams.named(session, team).id
-            wanted = replace(wanted, entity_type=EntityType.TEAM, entity_id=about)
-        return wanted if user is None else _filter_by_actor(rt, session, user, wanted)
+            entry_filter = replace(entry_filter, entity_type=EntityType.TEAM, entity_id=about)
+        return entry_filter if user is None else _filter_by_actor(rt, session, user, entry_filter)
 
 
 def list_actions(rt: Runtime) -> list[Entry]:
@@ -133,7 +133,7 @@ def list_actions(rt: Runtime) -> list[Entry]:
 
 
 def _filter_by_actor(
-    rt: Runtime, session: Session, typed: str, wanted: queries.EntryFilter
+    rt: Runtime, session: Session, typed: str, entry_filter: queries.EntryFilter
 ) -> queries.EntryFilter:
     try:
         account = users.named(session, typed)
@@ -141,8 +141,8 @@ def _filter_by_actor(
         user_id = typed_id(typed)
         if user_id is None:
             raise
-        return replace(wanted, user_id=user_id)
-    since = wanted.since
+        return replace(entry_filter, user_id=user_id)
+    since = entry_filter.since
     if rt.database.is_sqlite:  # which used to reuse the ids of deleted accounts
         since = max(since or account.created_at, account.created_at)
-    return replace(wanted, user_id=account.id, since=since)
+    return replace(entry_filter, user_id=account.id, since=since)

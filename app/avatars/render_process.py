@@ -50,14 +50,14 @@ def render(source: Path, folder: Path) -> int:
     Raises: FileTypeNotAllowed, EmptyImage, ImageTooLarge, ProcessorUnavailable, RenderFailed;
     OSError if the disk fails.
     """
-    begun, _, told = _output(source, folder).partition(b"\n")
+    begun, _, outcome = _output(source, folder).partition(b"\n")
     if not begun:
         log.error("an avatar could not be rendered: %s did not start", PROGRAM)
         raise RenderFailed
-    if not told:
+    if not outcome:
         log.info("an image exceeded the limits of rendering, or crashed its decoder")
         raise FileTypeNotAllowed
-    answer = json.loads(told)
+    answer = json.loads(outcome)
     if "written" in answer:
         return int(answer["written"])
     if number := answer.get("errno"):

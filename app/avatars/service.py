@@ -176,20 +176,20 @@ def picture(account: Account, size: int) -> Picture:
     return Picture(account.id, name, size)
 
 
-def read(rt: Runtime, wanted: Picture) -> tuple[Picture, bytes]:
+def read(rt: Runtime, file: Picture) -> tuple[Picture, bytes]:
     """Return the file's content, or that of the picture that has replaced it meanwhile.
 
     Raises: AvatarNotFound, StorageFailed.
     """
-    return _with_file(rt, wanted, Path.read_bytes)
+    return _with_file(rt, file, Path.read_bytes)
 
 
-def found(rt: Runtime, wanted: Picture) -> Picture:
+def found(rt: Runtime, file: Picture) -> Picture:
     """Return the picture, or the one that has replaced it meanwhile; its file exists.
 
     Raises: AvatarNotFound, StorageFailed.
     """
-    return _with_file(rt, wanted, Path.stat)[0]
+    return _with_file(rt, file, Path.stat)[0]
 
 
 def reconcile(rt: Runtime, user_id: int) -> int:
@@ -346,22 +346,22 @@ def _remove_replaced(rt: Runtime, before: Account) -> None:
         log.warning("a replaced avatar is left to the next cleanup: %s", error)
 
 
-def _with_file(rt: Runtime, wanted: Picture, use: Callable[[Path], T]) -> tuple[Picture, T]:
+def _with_file(rt: Runtime, file: Picture, use: Callable[[Path], T]) -> tuple[Picture, T]:
     for _ in range(READ_ATTEMPTS):
-        path = files.path(rt.config.avatar_dir, wanted.user_id, wanted.name, wanted.size)
+        path = files.path(rt.config.avatar_dir, file.user_id, file.name, file.size)
         with files.disk_errors():
             try:
-                return wanted, files.DISK.run(use, path)
+                return file, files.DISK.run(use, path)
             except FileNotFoundError:
                 with rt.reading() as session:
-                    account = users_queries.find_account(session, wanted.user_id)
+                    account = users_queries.find_account(session, file.user_id)
         if account is None:
             break
-        newer = picture(account, wanted.size)
-        if newer == wanted:
-            log.error("the files of %s are missing", wanted.key)
+        newer = picture(account, file.size)
+        if newer == file:
+            log.error("the files of %s are missing", file.key)
             break
-        wanted = newer
+        file = newer
     raise AvatarNotFound
 
 

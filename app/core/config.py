@@ -102,8 +102,8 @@ def variable(default: T, parse: Callable[[str], T], *, name: str = "", hidden: b
 
     Its variable is named like the field, unless `name` says otherwise; `hidden` ones hold secrets.
     """
-    told: Any = field(default=default, repr=not hidden, metadata={"parse": parse, "name": name})
-    return cast("T", told)
+    declared: Any = field(default=default, repr=not hidden, metadata={"parse": parse, "name": name})
+    return cast("T", declared)
 
 
 def folder(raw: str) -> Path:

@@ -103,8 +103,8 @@ def _require_libpq_takes(parameters: dict[str, str]) -> None:
         psycopg2.connect(**nowhere).close()
     except psycopg2.Error as error:
         if _NOWHERE not in str(error):
-            told = re.sub(r'".*"', "...", str(error).strip().partition("\n")[0])
-            raise ValueError(f"PostgreSQL's client refuses it: {told}") from None
+            reason = re.sub(r'".*"', "...", str(error).strip().partition("\n")[0])
+            raise ValueError(f"PostgreSQL's client refuses it: {reason}") from None
 
 
 def redis_url(raw: str) -> str:

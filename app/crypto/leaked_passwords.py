@@ -54,23 +54,23 @@ def _in_folder(path: Path, name: str) -> bool:
 
 
 def _in_file(path: Path, name: str) -> bool:
-    wanted = name.encode()
+    target = name.encode()
     descriptor = os.open(path, os.O_RDONLY)
     try:
         size = os.fstat(descriptor).st_size
-        found = _first_not_below(lambda at: _line_at(descriptor, at), wanted, size)
+        found = _first_not_below(lambda at: _line_at(descriptor, at), target, size)
     finally:
         os.close(descriptor)
-    return found.startswith(wanted) and not found.endswith(b":0")
+    return found.startswith(target) and not found.endswith(b":0")
 
 
-def _first_not_below(line_at: Callable[[int], bytes], wanted: bytes, size: int) -> bytes:
-    """Return the first line that does not sort before `wanted`; empty if all do."""
+def _first_not_below(line_at: Callable[[int], bytes], target: bytes, size: int) -> bytes:
+    """Return the first line that does not sort before `target`; empty if all do."""
     low, high = 0, size
     while low < high:
         middle = (low + high) // 2
         line = line_at(middle)
-        if line and line[: len(wanted)] < wanted:
+        if line and line[: len(target)] < target:
             low = middle + 1
         else:
             high = middle

@@ -145,8 +145,8 @@ def _shown(text: str) -> Output:
 
 def _line(message: Message) -> str:
     wire = message.event.wire()
-    told = {name: value for name, value in wire.items() if value and name not in IMPLIED_FIELDS}
-    details = (f"{name}={json.dumps(value)}" for name, value in told.items())
+    members = {name: value for name, value in wire.items() if value and name not in IMPLIED_FIELDS}
+    details = (f"{name}={json.dumps(value)}" for name, value in members.items())
     return " ".join([wire["at"], wire["kind"], f"to {_whom(message.audience)}", *details])
 
 

@@ -170,13 +170,13 @@ class Hub:
         encoded = [message.event.frame() for message in messages]
         frames: dict[tuple[int, ...], bytes] = {}
         for user in self.streams.users() if for_all else for_some:
-            wanted = for_all
+            indexes = for_all
             if user in for_some:
-                wanted = tuple(sorted({*for_all, *for_some[user]}))
-            if wanted not in frames:
-                frames[wanted] = b"".join(encoded[n] for n in wanted)
+                indexes = tuple(sorted({*for_all, *for_some[user]}))
+            if indexes not in frames:
+                frames[indexes] = b"".join(encoded[n] for n in indexes)
             for stream in self.streams.of_user(user):
-                yield stream, frames[wanted]
+                yield stream, frames[indexes]
 
     def _recipients(self, messages: Sequence[Message]) -> dict[int, set[int]]:
         """Return each user's messages as indexes into `messages`, without those for everybody."""

@@ -53,14 +53,14 @@ def stored_secrets(rt: Runtime) -> Finding:
     if not lost:
         secrets = pluralized(use.secrets.total(), "secret", "secrets")
         return ok(f"{secrets}; every key they need is present.")
-    told = " ".join(
+    sentence = " ".join(
         f"Key {key_id or '(unknown)'}, needed by {_stored_under(use, key_id)}, "
         + ("is present with a wrong value." if rt.secret_box.knows(key_id) else "is missing.")
         for key_id in lost
     )
     if any(use.secrets[key_id] for key_id in lost):
-        return fail(f"{told} Put the right one into {place}.", IF_LOST)
-    return warn(f"{told} Unless it was removed on purpose, put it back into {place}.")
+        return fail(f"{sentence} Put the right one into {place}.", IF_LOST)
+    return warn(f"{sentence} Unless it was removed on purpose, put it back into {place}.")
 
 
 def _stored_under(use: KeyUse, key_id: str) -> str:

@@ -70,8 +70,8 @@ def _database(rt: Runtime) -> Component:
             rt.database.schema.require_current(session)
             rt.database.require_writable(session)
     except DATABASE_ERRORS as error:
-        told = error.public_message if isinstance(error, AppError) else reason_of(error)
-        return Component("database", "unhealthy", told)
+        message = error.public_message if isinstance(error, AppError) else reason_of(error)
+        return Component("database", "unhealthy", message)
     return Component("database", "healthy", "It answers and takes changes.")
 
 

@@ -65,8 +65,8 @@ def _add(rt: Runtime, gathered: OutboxMail, change: str) -> bool:
         content = delivery.unseal(rt.secret_box, gathered)
     except SecretUnreadable:
         return False
-    told = content.values["event"].removesuffix(".").partition(AT_LAST)[0]
-    joint = AND_THEN if len(told) + len(change) < MAX_TOLD_LENGTH else AT_LAST
-    values = {**content.values, "event": f"{told}{joint}{change}."}
+    so_far = content.values["event"].removesuffix(".").partition(AT_LAST)[0]
+    joint = AND_THEN if len(so_far) + len(change) < MAX_TOLD_LENGTH else AT_LAST
+    values = {**content.values, "event": f"{so_far}{joint}{change}."}
     gathered.payload = delivery.seal(rt.secret_box, gathered.id, values, content.expires_at)
     return True

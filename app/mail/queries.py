@@ -142,7 +142,7 @@ def list_refusals(session: Session, now: datetime, *, except_for: str) -> Sequen
     Those that still wait and, unless a mail was sent since, the last one that was given up.
     """
     error = func.coalesce(OutboxMail.last_error, "")
-    told = select(OutboxMail.recipient, error).where(
+    refused = select(OutboxMail.recipient, error).where(
         OutboxMail.recipient != except_for, OutboxMail.last_error.is_not(None)
     )
     sent_at = select(func.max(OutboxMail.due_at)).where(
@@ -155,7 +155,7 @@ def list_refusals(session: Session, now: datetime, *, except_for: str) -> Sequen
         ([OutboxMail.status == MailStatus.QUEUED], MOST_COMPARED),
         ([OutboxMail.status == MailStatus.FAILED, *since], 1),
     ):
-        newest = told.where(*conditions).order_by(OutboxMail.due_at.desc()).limit(most)
+        newest = refused.where(*conditions).order_by(OutboxMail.due_at.desc()).limit(most)
         found += session.execute(newest).all()
     return found
 

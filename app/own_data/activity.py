@@ -99,11 +99,11 @@ def read_batches(rt: Runtime, account: Account, last_id: int) -> Iterator[list[d
 def _rows(
     rt: Runtime, account: Account, last_id: int, *conditions: ColumnElement[bool]
 ) -> Iterator[Any]:
-    wanted, after = Paging(BATCH, 0, "created_at"), None
+    part, after = Paging(BATCH, 0, "created_at"), None
     conditions = (*conditions, *_not_older(rt, account), AuditEntry.id <= last_id)
     while True:
         with rt.reading() as session:
-            rows = queries.read_batch(session, wanted, after, *conditions)
+            rows = queries.read_batch(session, part, after, *conditions)
         yield from rows
         if len(rows) < BATCH:
             return

@@ -133,8 +133,8 @@ def _addresses(session: Session, account: Account) -> list[str]:
 
     Those it had are known from the audit log. In an order that is the same for everybody.
     """
-    told = queries.list_previous_addresses(session, account.id)
-    found = {account.email, account.pending_email, *(_previous(details) for details in told)}
+    recorded = queries.list_previous_addresses(session, account.id)
+    found = {account.email, account.pending_email, *(_previous(details) for details in recorded)}
     return sorted(
         address
         for address in found

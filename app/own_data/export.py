@@ -166,8 +166,8 @@ def _document(rt: Runtime, account: Account, head: dict[str, Any], last_id: int)
 def _table(rt: Runtime, account: Account, last_id: int) -> Iterator[bytes]:
     yield head_of_csv(COLUMNS)
     for entries in _entries(rt, account, last_id):
-        told = [{**entry, "details": _json(entry["details"])} for entry in entries]
-        yield as_csv([[entry[name] for name in COLUMNS] for entry in told])
+        rows = [{**entry, "details": _json(entry["details"])} for entry in entries]
+        yield as_csv([[entry[name] for name in COLUMNS] for entry in rows])
 
 
 def _json(value: Any) -> str:

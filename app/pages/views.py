@@ -239,9 +239,9 @@ def _takes_gzip(accept_encoding: str) -> bool:
 
 
 def _language(look: shells.Look) -> str:
-    for wanted in (request.args.get("lang"), request.cookies.get(LANGUAGE_COOKIE)):
-        if wanted in look.languages:
-            return wanted
+    for code in (request.args.get("lang"), request.cookies.get(LANGUAGE_COOKIE)):
+        if code in look.languages:
+            return code
     return _preferred(request.headers.get("Accept-Language", ""), look.languages)
 
 
@@ -256,6 +256,6 @@ def _preferred(accept_language: str, languages: tuple[str, ...]) -> str:
 
 
 def _chosen_theme(look: shells.Look) -> str:
-    wanted = request.cookies.get(THEME_COOKIE, "")
-    is_free = look.theme == "system" and wanted in page_keys.THEMES
-    return wanted if is_free else look.theme
+    theme = request.cookies.get(THEME_COOKIE, "")
+    is_free = look.theme == "system" and theme in page_keys.THEMES
+    return theme if is_free else look.theme

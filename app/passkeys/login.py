@@ -105,11 +105,11 @@ def _get_passkey(rt: Runtime, proof: AuthenticationResponse) -> tuple[Passkey, A
     """
     with rt.reading() as session:
         found = queries.find_with_account(session, proof.id)
-    told = base64url.encoded(proof.response.user_handle or b"")
+    presented = base64url.encoded(proof.response.user_handle or b"")
     if found is None:
         raise PasskeyUnknown
     passkey, handle, account = found
-    if not hmac.compare_digest(handle, told):
+    if not hmac.compare_digest(handle, presented):
         raise PasskeyRefused
     return passkey, account
 

@@ -288,13 +288,13 @@ def _tidy_name(typed: str | None) -> str:
     return name
 
 
-def _transports(told: Any) -> str | None:
+def _transports(reported: Any) -> str | None:
     """Return the well-formed transports as JSON, deduplicated; only clients interpret them."""
-    if told is None:
+    if reported is None:
         return None
-    if not isinstance(told, list) or not all(isinstance(name, str) for name in told):
+    if not isinstance(reported, list) or not all(isinstance(name, str) for name in reported):
         raise CredentialMalformed
-    names = dict.fromkeys(filter(TRANSPORT.fullmatch, told))
+    names = dict.fromkeys(filter(TRANSPORT.fullmatch, reported))
     return json.dumps(list(names)[:MAX_TRANSPORTS])
 
 

@@ -64,7 +64,7 @@ def update_profile(
 
 
 def update_preferences(
-    rt: Runtime, principal: Principal, wanted: dict[str, Any], client: Client
+    rt: Runtime, principal: Principal, changes: dict[str, Any], client: Client
 ) -> str | None:
     """Merge a change into the preferences and return them in their stored form.
 
@@ -72,7 +72,7 @@ def update_preferences(
     Raises: PreferenceInvalid, CustomPreferencesInvalid, PreferencesTooLarge; AccountDisabled or
     TokenInvalid if the account was disabled or the session ended in the meantime.
     """
-    change = preferences.validate_change(**wanted)
+    change = preferences.validate_change(**changes)
     now = rt.clock.now()
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)

@@ -121,8 +121,8 @@ def _times(rt: Runtime) -> queries.Times:
 
 def is_activation_needed(rt: Runtime) -> bool:
     """Return whether a new account must prove its address; `auto` means if SMTP is configured."""
-    wanted = rt.settings.get(keys.REGISTER_ACTIVATION)
-    return wanted == "true" or (wanted == "auto" and mail.is_smtp_configured(rt))
+    choice = rt.settings.get(keys.REGISTER_ACTIVATION)
+    return choice == "true" or (choice == "auto" and mail.is_smtp_configured(rt))
 
 
 def _require_open(rt: Runtime) -> None:

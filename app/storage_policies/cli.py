@@ -75,8 +75,8 @@ def update_group(
     """Change GROUP's name, description or policies."""
     items = groups.in_order(policies) if policies else None
     given = {"name": name, "description": description, "items": items}
-    wanted = {column: value for column, value in given.items() if value is not None}
-    return _shown(_updated(policy_group, **wanted), "is as given")
+    changes = {column: value for column, value in given.items() if value is not None}
+    return _shown(_updated(policy_group, **changes), "is as given")
 
 
 @group.command("set-default")
@@ -127,8 +127,8 @@ def migrate_assignments(source: str, target: str) -> Output:
     return Output(MigratedAssignmentsData().dump(done), text)
 
 
-def _updated(policy_group: str, **wanted: Any) -> StoragePolicyGroup:
-    return groups.update(runtime(), COMMAND_LINE, policy_group, **wanted)
+def _updated(policy_group: str, **changes: Any) -> StoragePolicyGroup:
+    return groups.update(runtime(), COMMAND_LINE, policy_group, **changes)
 
 
 def _shown(found: StoragePolicyGroup, what: str) -> Output:

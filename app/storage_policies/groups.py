@@ -82,24 +82,24 @@ def update(
     items: Sequence[Item] | None = None,
     is_default: bool | None = None,
     expected_updated_at: datetime | None = None,
-    **wanted: Any,
+    **changes: Any,
 ) -> StoragePolicyGroup:
     """Change `name`, `description`, `is_enabled`, the default, or all of the items: all or nothing.
 
-    What has the wanted value already is left alone. Nobody may be assigned to a group that is
+    What already has its new value is left alone. Nobody may be assigned to a group that is
     disabled. `expected_updated_at` is the state the change is meant for; None accepts any.
     Raises: GroupNotFound, NameAmbiguous, GroupChanged, NameInvalid, PolicyNotFound, PolicyRepeated,
     DefaultGroupRequired, OneDefaultRequired, GroupAssigned, GroupUnusable.
     """
-    if "name" in wanted:
-        wanted["name"] = service.checked_name(wanted["name"])
+    if "name" in changes:
+        changes["name"] = service.checked_name(changes["name"])
     now = rt.clock.now()
     with service.changing(rt) as session:
         group = service.get_group(session, which)
         if expected_updated_at not in (None, group.updated_at):
             raise GroupChanged
-        _require_changeable(session, group, wanted, is_default=is_default)
-        changed = _set(group, wanted)
+        _require_changeable(session, group, changes, is_default=is_default)
+        changed = _set(group, changes)
         if items is not None and _replace_items(session, group, _items(session, items, now)):
             changed["policy_ids"] = [item.policy_id for item in group.items]
         if is_default and not group.is_default:
@@ -128,29 +128,29 @@ def delete(rt: Runtime, by: Operator, which: str | int) -> StoragePolicyGroup:
         return group
 
 
-def _items(session: Session, wanted: Sequence[Item], now: datetime) -> list[StoragePolicyGroupItem]:
+def _items(session: Session, items: Sequence[Item], now: datetime) -> list[StoragePolicyGroupItem]:
     words = "storage policy", "storage policies"
     found = [
-        get_named(session, StoragePolicy, one.policy_id, PolicyNotFound, *words) for one in wanted
+        get_named(session, StoragePolicy, one.policy_id, PolicyNotFound, *words) for one in items
     ]
     if len(set(found)) < len(found):
         raise PolicyRepeated
     return [
         service.item(policy, one.priority, now, one.min_file_size, one.max_file_size)
-        for policy, one in zip(found, wanted, strict=True)
+        for policy, one in zip(found, items, strict=True)
     ]
 
 
 def _require_changeable(
     session: Session,
     group: StoragePolicyGroup,
-    wanted: dict[str, Any],
+    changes: dict[str, Any],
     *,
     is_default: bool | None,
 ) -> None:
     if group.is_default and is_default is False:
         raise OneDefaultRequired
-    if group.is_enabled and wanted.get("is_enabled") is False:
+    if group.is_enabled and changes.get("is_enabled") is False:
         if group.is_default:
             raise DefaultGroupRequired
         _require_unassigned(session, group)
@@ -169,10 +169,10 @@ def _require_unassigned(session: Session, group: StoragePolicyGroup) -> None:
         )
 
 
-def _set(group: StoragePolicyGroup, wanted: dict[str, Any]) -> dict[str, object]:
+def _set(group: StoragePolicyGroup, changes: dict[str, Any]) -> dict[str, object]:
     """Set columns that differ; return them with their previous values, as an entry tells them."""
     changed: dict[str, object] = {}
-    for column, value in wanted.items():
+    for column, value in changes.items():
         if (previous := getattr(group, column)) != value:
             changed |= {column: value, f"previous_{column}": previous}
             setattr(group, column, value)

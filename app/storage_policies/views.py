@@ -123,9 +123,9 @@ def show_group(id: int) -> dict[str, Any]:
 @admin_required()
 @json_body(UpdateGroupSchema)
 @answers(ManagedGroup(), errors=errors.UPDATE_GROUP, name="adminUpdatePolicyGroup")
-def update_group(by: Operator, id: int, **wanted: Any) -> StoragePolicyGroup:
+def update_group(by: Operator, id: int, **changes: Any) -> StoragePolicyGroup:
     """Change a policy group: all that is given, or nothing; items are replaced as a whole."""
-    return groups.update(runtime(), by, id, **wanted)
+    return groups.update(runtime(), by, id, **changes)
 
 
 @bp.delete("/policy-groups/<row:id>")

@@ -96,8 +96,10 @@ def remove_member(team: str, user: str) -> Output:
 def update(team: str, name: str | None, description: str | None, quota: int | None) -> Output:
     """Change TEAM's name, description or quota."""
     given = {"name": name, "description": description, "storage_quota": quota}
-    wanted: dict[str, Any] = {column: value for column, value in given.items() if value is not None}
-    return _shown(teams.update(runtime(), COMMAND_LINE, team, **wanted), "is as given")
+    changes: dict[str, Any] = {
+        column: value for column, value in given.items() if value is not None
+    }
+    return _shown(teams.update(runtime(), COMMAND_LINE, team, **changes), "is as given")
 
 
 @group.command("assign-group")

@@ -86,7 +86,7 @@ def update(
     *,
     policy_group: str | int | None = None,
     expected_updated_at: datetime | None = None,
-    **wanted: Any,
+    **changes: Any,
 ) -> Team:
     """Change `name`, `description` or `storage_quota`, or the policy group: all or nothing.
 
@@ -95,17 +95,17 @@ def update(
     Raises: TeamNotFound, NameAmbiguous, TeamArchived, TeamChanged, TeamNameInvalid, GroupNotFound,
     GroupUnusable.
     """
-    if "name" in wanted:
-        wanted["name"] = teams.checked_name(wanted["name"])
+    if "name" in changes:
+        changes["name"] = teams.checked_name(changes["name"])
     with rt.transaction() as session:
         locks.hold(session, locks.STORAGE_TOPOLOGY)
         team = teams.lock_unarchived(session, which)
         if expected_updated_at not in (None, team.updated_at):
             raise TeamChanged
         if policy_group is not None:
-            wanted["policy_group_id"] = storage.get_assignable(session, policy_group).id
+            changes["policy_group_id"] = storage.get_assignable(session, policy_group).id
         details: dict[str, Any] = {}
-        for column, value in wanted.items():
+        for column, value in changes.items():
             if (previous := getattr(team, column)) != value:
                 details |= {column: value, f"previous_{column}": previous}
                 setattr(team, column, value)

@@ -95,9 +95,9 @@ def show(id: int) -> ManagedTeam:
 @admin_required()
 @json_body(UpdateTeamSchema)
 @answers(ManagedTeamItem(), errors=errors.UPDATE_TEAM, name="adminUpdateTeam")
-def update(by: Operator, id: int, **wanted: Any) -> ManagedTeam:
+def update(by: Operator, id: int, **changes: Any) -> ManagedTeam:
     """Change a team: all that is given, or nothing."""
-    return _shown(teams.update(runtime(), by, id, **wanted))
+    return _shown(teams.update(runtime(), by, id, **changes))
 
 
 @bp.delete("/<row:id>")

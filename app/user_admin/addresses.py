@@ -48,8 +48,8 @@ def set_email(
         }
         users.record_by(rt, session, by, Action.ADMIN_SET_USER_EMAIL, account, details)
         # To the old address, and without the new one: it may have been a stranger's all along.
-        told = "An administrator changed the e-mail address of the account."
-        users.notify_owner(rt, session, account, told)
+        sentence = "An administrator changed the e-mail address of the account."
+        users.notify_owner(rt, session, account, sentence)
         if account.role == Role.ADMIN:
             event = f"The e-mail address of the administrator {account.username} was changed"
             users.notify_administrators(rt, session, by, event)

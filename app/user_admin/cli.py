@@ -87,10 +87,10 @@ def list_users(
     """List the accounts by id."""
     rt = runtime()
     with rt.reading() as session:
-        wanted = queries.AccountFilter(
+        matching = queries.AccountFilter(
             search, role, status, True if status is Standing.ACTIVE else None
         )
-        found = queries.list_accounts(session, limit, wanted)
+        found = queries.list_accounts(session, limit, matching)
     rows = [[a.id, a.username, a.email, a.role, a.standing] for a in found]
     text = table(["ID", "USERNAME", "E-MAIL", "ROLE", "STATUS"], rows)
     return Output(ManagedUser(many=True).dump(found), text)
@@ -342,8 +342,8 @@ def _chosen_password(password: str | None, *, generate: bool) -> tuple[str, bool
     return (generated_password(), True) if password is None else (password, False)
 
 
-def _updated(user: str, **wanted: Any) -> Account:
-    return accounts.update(runtime(), COMMAND_LINE, user, **wanted)
+def _updated(user: str, **changes: Any) -> Account:
+    return accounts.update(runtime(), COMMAND_LINE, user, **changes)
 
 
 def _account(account: Account, what: str) -> Output:

@@ -38,7 +38,7 @@ class AccountRefusal:
 
 @dataclass(frozen=True)
 class BulkOutcome:
-    """The accounts that are now as wanted, and those that were refused."""
+    """The accounts that were changed, and those that were refused."""
 
     done: Sequence[int]
     refused: Sequence[AccountRefusal]

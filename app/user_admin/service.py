@@ -132,7 +132,7 @@ def update(
     *,
     policy_group: str | int | None = None,
     expected_updated_at: datetime | None = None,
-    **wanted: Any,
+    **changes: Any,
 ) -> Account:
     """Change `role`, `status`, `must_change_password`, `email_verified` or `storage_quota`.
 
@@ -143,16 +143,16 @@ def update(
     Raises: RateLimited, UserNotFound, AccountChanged, GroupNotFound, NameAmbiguous, GroupUnusable,
     OwnAccount, LastAdministrator, PasswordAbsent.
     """
-    if "role" in wanted:
+    if "role" in changes:
         with rt.reading() as session:
-            is_new = users.named(session, who).role != wanted["role"]
+            is_new = users.named(session, who).role != changes["role"]
         _limit_role_changes(rt, by, is_change=is_new)
     with locked(rt, who, locks.SETUP, locks.STORAGE_TOPOLOGY) as (session, account):
         if expected_updated_at not in (None, account.updated_at):
             raise AccountChanged
         if policy_group is not None:
-            wanted["policy_group_id"] = storage.get_assignable(session, policy_group).id
-        changed = _columns(account, wanted, rt.clock.now())
+            changes["policy_group_id"] = storage.get_assignable(session, policy_group).id
+        changed = _columns(account, changes, rt.clock.now())
         if not changed:
             return account
         _require_changeable(session, by, account, changed)
@@ -218,9 +218,9 @@ def group_for(session: Session, role: Role) -> int | None:
         raise NoAdministrator from None
 
 
-def _columns(account: Account, wanted: dict[str, Any], now: datetime) -> dict[str, Any]:
+def _columns(account: Account, changes: dict[str, Any], now: datetime) -> dict[str, Any]:
     """Return the columns whose value changes."""
-    values = dict(wanted)
+    values = dict(changes)
     if (verified := values.pop("email_verified", None)) is not None:
         values["email_verified_at"] = (account.email_verified_at or now) if verified else None
         values["proven_at"] = (account.proven_at or now) if verified else None

@@ -148,8 +148,8 @@ def notify_administrator(
     rt: Runtime, session: Session, by: Operator, account: Account, event: str
 ) -> None:
     """Tell one administrator, or somebody who has just been one; `event` as above."""
-    told = {"username": account.username, "event": f"{event} {_how(by)}."}
-    notices.queue_notice(rt, session, account.email, **told)
+    values = {"username": account.username, "event": f"{event} {_how(by)}."}
+    notices.queue_notice(rt, session, account.email, **values)
 
 
 def notify_administrators_of_switch(

@@ -148,8 +148,8 @@ class Word(click.Choice[W]):
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:  # noqa: ARG002
         """Return the valid words and last, where it is noticed, the one that may be meant."""
-        told = f"{value!r} is not one of {', '.join(self.choices)}."
-        return told + did_you_mean(str(value), self.choices)
+        message = f"{value!r} is not one of {', '.join(self.choices)}."
+        return message + did_you_mean(str(value), self.choices)
 
 
 class ValueCommand(Command):

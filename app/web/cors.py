@@ -142,8 +142,8 @@ def _check_origin() -> Response | None:
 
 
 def _preflight() -> Response:
-    wanted = request.headers.get("Access-Control-Request-Headers", "")
-    names = [name.strip() for name in wanted.split(",") if name.strip()]
+    asked = request.headers.get("Access-Control-Request-Headers", "")
+    names = [name.strip() for name in asked.split(",") if name.strip()]
     if not all(_HEADER_NAME.fullmatch(name) for name in names):
         raise HeaderListMalformed
     method = request.headers["Access-Control-Request-Method"].strip()

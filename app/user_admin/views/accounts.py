@@ -85,15 +85,15 @@ def show(id: int) -> Account:
 @admin_required()
 @json_body(UpdateUserSchema)
 @answers(ManagedUser(), errors=errors.UPDATE_USER, name="adminUpdateUser")
-def update(by: Operator, id: int, **wanted: Any) -> Account:
+def update(by: Operator, id: int, **changes: Any) -> Account:
     """Change an account: all that is given, or nothing.
 
     Another status, verification or forced change ends its sessions; role, quota and group do not.
     Making an administrator may ask for a confirmation.
     """
-    if wanted.get("role") is Role.ADMIN:
+    if changes.get("role") is Role.ADMIN:
         require_confirmation(by)
-    return accounts.update(runtime(), by, id, **wanted)
+    return accounts.update(runtime(), by, id, **changes)
 
 
 @bp.put("/<row:id>/email")
