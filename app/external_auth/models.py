@@ -95,8 +95,9 @@ class Provider(Base):
     display_name_claim: Mapped[str | None] = mapped_column(String(128))
     email_claim: Mapped[str | None] = mapped_column(String(128))
     email_verified_claim: Mapped[str | None] = mapped_column(String(128))
-    groups_claim: Mapped[str | None] = mapped_column(String(128))
-    avatar_url_claim: Mapped[str | None] = mapped_column(String(128))
+    # Of no use here any more; 0.2 still reads them while its instances are replaced.
+    groups_claim: Mapped[str | None] = mapped_column(String(128), deferred=True)
+    avatar_url_claim: Mapped[str | None] = mapped_column(String(128), deferred=True)
     allowed_domains: Mapped[list[str] | None] = mapped_column(Json)
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
     updated_at: Mapped[datetime] = mapped_column(UTCDateTime)

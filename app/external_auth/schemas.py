@@ -1,11 +1,14 @@
 """Bodies, queries and answers of external sign-in."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 from marshmallow import RAISE, fields, post_load, validate
 
+from app.core import product
 from app.crypto.passwords import MAX_TYPED_PASSWORD_LENGTH
 from app.external_auth.models import ProviderKind, TokenAuth
+from app.external_auth.providers.fields import FIELDS, TENANT, Form, ProviderField
 from app.external_auth.sign_in.pending import MailAnswer
 from app.external_auth.sign_in.signed_in import Intent
 from app.users.schemas import EMAIL_RULE
@@ -105,22 +108,6 @@ class ExternalLinkItem(Answer):
 # Far more than any field of a provider may have; the rules of its kind are checked later.
 MAX_FIELD_LENGTH = 8192
 MAX_DOMAINS = 1000
-# What null clears; of anything else, null keeps what is stored.
-CLEARABLE = (
-    "icon_url",
-    "issuer_url",
-    "authorization_url",
-    "token_url",
-    "userinfo_url",
-    "client_secret",
-    "subject_claim",
-    "username_claim",
-    "display_name_claim",
-    "email_claim",
-    "email_verified_claim",
-    "groups_claim",
-    "avatar_url_claim",
-)
 
 
 def _line(*, required: bool = False) -> Text:
@@ -141,71 +128,79 @@ class ProviderOptions(RequestSchema):
     microsoft = fields.Nested(MicrosoftOptions, allow_none=True)
 
 
+def _typed(field: ProviderField, *, is_required: bool) -> fields.Field[Any]:
+    match field.form:
+        case Form.SWITCH:
+            return StrictBoolean(allow_none=True)
+        case Form.CHOICE:
+            return fields.Enum(TokenAuth, by_value=True, allow_none=True)
+        case Form.LIST:
+            entry = Text(validate=validate.Length(max=MAX_INPUT_LENGTH))
+            most = validate.Length(max=MAX_DOMAINS)
+            return fields.List(entry, allow_none=True, validate=most)
+        case _:
+            return _line(required=is_required)
+
+
+def _members(described: Iterable[ProviderField], *required: str) -> dict[str, fields.Field[Any]]:
+    """Return the members of a request that set these fields."""
+    return {
+        field.name: _typed(field, is_required=field.name in required)
+        for field in described
+        if field.is_member
+    }
+
+
+def _unused() -> dict[str, fields.Field[Any]]:
+    """Return what the product's own client sends besides, which may not say anything."""
+    nothing = validate.Length(max=0, error="is not used here")
+    return {name: Text(allow_none=True, validate=nothing) for name in product.PROVIDER_CLAIMS}
+
+
 class ProviderFields(RequestSchema):
     """What an operator sets of a provider; loads as the fields of its kind's schema."""
 
     options = fields.Nested(ProviderOptions, allow_none=True)
-    issuer_url = _line()
-    authorization_url = _line()
-    token_url = _line()
-    userinfo_url = _line()
-    client_secret = _line()
-    scopes = _line()
 
     @post_load
     def _with_tenant(self, members: dict[str, Any], **_: Any) -> dict[str, Any]:
-        for name in CLEARABLE:
-            if name in members:
-                members[name] = members[name] or ""
+        for field in FIELDS:
+            if field.is_clearable and field.name in members:
+                members[field.name] = members[field.name] or ""
         if "allowed_domains" in members:
             members["allowed_domains"] = members["allowed_domains"] or []
         options = members.pop("options", None)
         if options is not None:
-            members["tenant"] = (options.get("microsoft") or {}).get("tenant") or ""
+            members[TENANT] = (options.get("microsoft") or {}).get("tenant") or ""
+        for name in product.PROVIDER_CLAIMS:
+            members.pop(name, None)
         return {name: value for name, value in members.items() if value is not None}
 
 
 class DraftProviderSchema(ProviderFields):
     """POST /admin/external-auth/providers/test."""
 
+    class Meta(RequestSchema.Meta):
+        """Marshmallow's settings."""
+
+        include = _members((field for field in FIELDS if field.is_tested), "client_id")
+
     provider_kind = fields.Enum(ProviderKind, by_value=True, required=True)
-    client_id = _line(required=True)
-    token_auth = fields.Enum(TokenAuth, by_value=True, allow_none=True)
 
 
-class MoreProviderFields(ProviderFields):
-    """What is of no use to a test."""
-
-    icon_url = _line()
-    token_auth = fields.Enum(TokenAuth, by_value=True, allow_none=True)
-    enabled = StrictBoolean(allow_none=True)
-    auto_provision_enabled = StrictBoolean(allow_none=True)
-    auto_link_verified_email_enabled = StrictBoolean(allow_none=True)
-    require_email_verified = StrictBoolean(allow_none=True)
-    subject_claim = _line()
-    username_claim = _line()
-    display_name_claim = _line()
-    email_claim = _line()
-    email_verified_claim = _line()
-    groups_claim = _line()
-    avatar_url_claim = _line()
-    allowed_domains = fields.List(
-        Text(validate=validate.Length(max=MAX_INPUT_LENGTH)),
-        allow_none=True,
-        validate=validate.Length(max=MAX_DOMAINS),
-    )
-
-
-class CreateProviderSchema(MoreProviderFields):
+class CreateProviderSchema(ProviderFields):
     """POST /admin/external-auth/providers; without a key, it gets a UUID for one."""
+
+    class Meta(RequestSchema.Meta):
+        """Marshmallow's settings."""
+
+        include = _members(FIELDS, "display_name", "client_id") | _unused()
 
     provider_kind = fields.Enum(ProviderKind, by_value=True, required=True)
     key = text(MAX_INPUT_LENGTH, nullable=True)
-    display_name = _line(required=True)
-    client_id = _line(required=True)
 
 
-class UpdateProviderSchema(MoreProviderFields):
+class UpdateProviderSchema(ProviderFields):
     """PATCH /admin/external-auth/providers/{id}; absent members are left as they are.
 
     Null clears an address, a claim, the domains or the secret, and else leaves what is stored.
@@ -216,9 +211,8 @@ class UpdateProviderSchema(MoreProviderFields):
         """Marshmallow's settings."""
 
         unknown = RAISE
+        include = _members(FIELDS) | _unused()
 
-    display_name = Text(allow_none=True, validate=validate.Length(max=MAX_FIELD_LENGTH))
-    client_id = Text(allow_none=True, validate=validate.Length(max=MAX_FIELD_LENGTH))
     expected_updated_at = Moment("refuse the change if the provider is not of this time")
 
 
@@ -236,6 +230,16 @@ class ShownOptions(Answer):
     microsoft = fields.Dict()
 
 
+def _shown(field: ProviderField) -> fields.Field[Any]:
+    match field.form:
+        case Form.SWITCH:
+            return fields.Boolean()
+        case Form.LIST:
+            return fields.List(fields.String())
+        case _:
+            return fields.String(allow_none=field.is_nullable)
+
+
 class ManagedProvider(Answer):
     """A provider as administrators see it; the secret is never shown.
 
@@ -243,34 +247,23 @@ class ManagedProvider(Answer):
     `is_secret_readable` is false if no key here decrypts the secret.
     """
 
+    class Meta:
+        """Marshmallow's settings."""
+
+        include: ClassVar = {
+            **{field.name: _shown(field) for field in FIELDS if field.is_member},
+            **{
+                name: fields.String(dump_default=None, allow_none=True)
+                for name in product.PROVIDER_CLAIMS
+            },
+        }
+
     id = fields.Integer()
     key = fields.String()
     provider_kind = Word(ProviderKind)
     protocol = fields.String()
-    display_name = fields.String()
-    icon_url = fields.String(allow_none=True)
     options = fields.Nested(ShownOptions)
-    issuer_url = fields.String(allow_none=True)
-    authorization_url = fields.String(allow_none=True)
-    token_url = fields.String(allow_none=True)
-    userinfo_url = fields.String(allow_none=True)
-    client_id = fields.String()
-    client_secret = fields.String(allow_none=True)
     client_secret_configured = fields.Boolean()
-    token_auth = fields.String(allow_none=True)
-    scopes = fields.String()
-    enabled = fields.Boolean()
-    auto_provision_enabled = fields.Boolean()
-    auto_link_verified_email_enabled = fields.Boolean()
-    require_email_verified = fields.Boolean()
-    subject_claim = fields.String(allow_none=True)
-    username_claim = fields.String(allow_none=True)
-    display_name_claim = fields.String(allow_none=True)
-    email_claim = fields.String(allow_none=True)
-    email_verified_claim = fields.String(allow_none=True)
-    groups_claim = fields.String(allow_none=True)
-    avatar_url_claim = fields.String(allow_none=True)
-    allowed_domains = fields.List(fields.String())
     redirect_uri = fields.String(allow_none=True)
     links = fields.Integer()
     last_sign_in_at = Timestamp(allow_none=True)
@@ -291,6 +284,16 @@ class ProviderDefaults(Answer):
     require_email_verified = fields.Boolean()
 
 
+class ProviderFieldItem(Answer):
+    """A field that a kind has, in the order of a form; `choices` is empty for any text."""
+
+    name = fields.String(metadata={"examples": ["client_id"]})
+    form = Word(Form)
+    required = fields.Boolean()
+    choices = fields.List(fields.String())
+    is_advanced = fields.Boolean()
+
+
 class ProviderKindItem(Answer):
     """What can be configured for a kind of provider."""
 
@@ -309,6 +312,7 @@ class ProviderKindItem(Answer):
     supports_discovery = fields.Boolean()
     supports_pkce = fields.Boolean()
     supports_email_verified_claim = fields.Boolean()
+    fields_ = fields.List(fields.Nested(ProviderFieldItem), data_key="fields", attribute="fields")
 
 
 class ProviderCheck(Answer):

@@ -8,7 +8,7 @@ from app.core.addresses import is_loopback_name
 from app.core.config import ConfigError
 from app.core.runtime import Runtime
 from app.core.texts import pluralized
-from app.external_auth.providers import service as external_auth
+from app.external_auth.providers import remarks
 from app.installation import machine_checks as machine
 from app.installation import preparation, secret_keys
 from app.installation.machine_checks import Finding, Level, fail, ok, warn
@@ -157,8 +157,8 @@ def _mail_server(rt: Runtime) -> Finding:
 
 def external_sign_in(rt: Runtime) -> Finding:
     """Check that the enabled providers are usable, as far as local data can show."""
-    names = external_auth.enabled_names(rt)
-    if unreadable := external_auth.unreadable_keys(rt):
+    names = remarks.enabled_names(rt)
+    if unreadable := remarks.unreadable_keys(rt):
         return fail(
             f"The client secret of {', '.join(unreadable)} cannot be decrypted with any key. "
             "Is a key missing? Put it back; only if it is lost, set the secret again.",
@@ -166,12 +166,12 @@ def external_sign_in(rt: Runtime) -> Finding:
         )
     if not names:
         return ok("No provider is enabled.")
-    problems = external_auth.broken_links(rt)
+    problems = remarks.broken_links(rt)
     if not rt.settings.get(site.PUBLIC_SITE_URL):
         problems.append(f"{', '.join(names)} cannot be used while public_site_url is empty.")
     if rt.config.allow_loopback_http:
         problems.append("GATEHOUSE_ALLOW_LOOPBACK_HTTP is on, which is for development and tests.")
-    problems += external_auth.open_to_all(rt)
+    problems += remarks.open_to_all(rt)
     if problems:
         return warn(" ".join(problems))
     return ok(f"{', '.join(names)}.", "Try them with `flask external-auth test KEY`.")

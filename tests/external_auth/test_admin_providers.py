@@ -218,6 +218,41 @@ def test_kinds_are_described(boss):
     assert microsoft["create_defaults"]["options"] == {"microsoft": {"tenant": "common"}}
 
 
+def test_a_kind_names_the_fields_that_it_takes_and_no_others(boss):
+    usual = {"display_name", "client_id", "client_secret", "scopes", "icon_url", "allowed_domains"}
+    usual |= {"enabled", "auto_provision_enabled", "auto_link_verified_email_enabled"}
+    usual |= {"require_email_verified"}
+    claims = {f"{name}_claim" for name in ("subject", "username", "display_name", "email")}
+    endpoints = {"authorization_url", "token_url", "userinfo_url"}
+    own = {
+        "generic_oauth2": {"issuer_url", "token_auth", "email_verified_claim", *claims, *endpoints},
+        "github": set(),
+        "google": set(),
+        "microsoft": {"tenant"},
+        "oidc": {"issuer_url", "token_auth"},
+        "qq": set(),
+    }
+    kinds = {one["kind"]: one["fields"] for one in boss.get(f"{ROOT}/provider-kinds").ok()}
+    assert {kind: {f["name"] for f in of} for kind, of in kinds.items()} == {
+        kind: usual | more for kind, more in own.items()
+    }
+    needed = {kind: {f["name"] for f in of if f["required"]} for kind, of in kinds.items()}
+    assert needed["oidc"] == {"display_name", "client_id", "issuer_url"}
+    assert needed["generic_oauth2"] == {"display_name", "client_id", *endpoints}
+
+
+def test_a_claim_is_refused_by_a_kind_that_reads_none(boss, path):
+    answer = boss.patch(path, {"subject_claim": "uid"}).fails(400, "bad_request")
+    assert answer.json["msg"] == "subject_claim cannot be set for the kind github"
+    boss.patch(path, {"subject_claim": None}).ok()
+
+
+def test_claims_that_only_the_products_client_knows_are_taken_if_they_say_nothing(boss, path):
+    shown = boss.patch(path, {"groups_claim": None, "avatar_url_claim": ""}).ok()
+    assert shown["groups_claim"] is shown["avatar_url_claim"] is None
+    boss.patch(path, {"groups_claim": "groups"}).fails(400, "bad_request")
+
+
 # --- guards --------------------------------------------------------------------------------------
 
 

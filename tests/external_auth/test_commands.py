@@ -41,8 +41,6 @@ CLAIMS = (
     "display_name_claim",
     "email_claim",
     "email_verified_claim",
-    "groups_claim",
-    "avatar_url_claim",
 )
 ENDPOINTS = tuple(word for pair in URLS.items() for word in pair)
 

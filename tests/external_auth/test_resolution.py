@@ -406,7 +406,7 @@ def test_a_taken_username_gets_a_random_end(rt, api, fake, corp, provisioning):
 
 def test_after_five_taken_usernames_it_gives_up(rt, api, fake, corp, provisioning, monkeypatch):
     monkeypatch.setattr(
-        "app.external_auth.sign_in.linking.random_alphanumerics", lambda count: "0" * count
+        "app.external_auth.sign_in.new_accounts.random_alphanumerics", lambda count: "0" * count
     )
     make_user(rt, username="jane", email="first@example.com")
     make_user(rt, username="jane-000000", email="second@example.com")

@@ -5,7 +5,7 @@ import string
 
 import pytest
 
-from app.external_auth.sign_in.linking import usernames
+from app.external_auth.sign_in.new_accounts import usernames
 
 SUBJECT = "248289761001"
 

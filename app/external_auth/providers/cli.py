@@ -11,8 +11,10 @@ import click
 from app.core.access import COMMAND_LINE
 from app.core.addresses import is_loopback_name
 from app.external_auth.errors import ProviderInvalid
-from app.external_auth.models import Provider, TokenAuth
+from app.external_auth.models import Provider
 from app.external_auth.providers import service, testing
+from app.external_auth.providers.fields import FIELDS, Form, ProviderField
+from app.external_auth.providers.remarks import list_remarks
 from app.external_auth.providers.schemas import SCHEMAS, show
 from app.external_auth.providers.service import ALIASES
 from app.external_auth.sign_in.service import callback_addresses
@@ -33,8 +35,6 @@ from app.web.runtime import runtime
 F = TypeVar("F", bound=Callable[..., Any])
 
 NOTHING_GIVEN = "is unchanged: say what to change, such as --name"
-# The options that are not named after their field.
-OPTIONS = {"display_name": "--name", "allowed_domains": "--allowed-domain"}
 SECRET_VARIABLE = "GATEHOUSE_CLIENT_SECRET"
 
 group = Commands(
@@ -43,76 +43,38 @@ group = Commands(
 KINDS = list(SCHEMAS)
 
 
-_FIELDS = [
-    click.option("--name", "display_name", help="The name that people see."),
-    click.option("--issuer-url", help="Where its discovery document is (oidc)."),
-    click.option("--authorization-url", help="Where browsers sign in (generic_oauth2)."),
-    click.option("--token-url", help="Where codes are exchanged (generic_oauth2)."),
-    click.option("--userinfo-url", help="Where claims are read (generic_oauth2)."),
-    click.option(
-        "--token-auth",
-        type=Word(list(TokenAuth)),
-        help="How it takes the client secret (oidc, generic_oauth2): by HTTP basic, in the form "
-        "(post), or auto: as the discovery document says, else basic for oidc, post otherwise.",
-    ),
-    click.option("--scopes", help="The scopes to ask for, separated by spaces."),
-    click.option("--tenant", help="common, organizations, consumers or a UUID (microsoft)."),
-    click.option("--icon-url", help="An https address, or a path on this site."),
-    click.option("--enabled/--disabled", default=None, help="Whether it can be used."),
-    click.option(
-        "--auto-provision/--no-auto-provision",
-        "auto_provision_enabled",
-        default=None,
-        help="Create an account for an identity that has none.",
-    ),
-    click.option(
-        "--auto-link/--no-auto-link",
-        "auto_link_verified_email_enabled",
-        default=None,
-        help="Link an identity to the account with the same verified address.",
-    ),
-    click.option(
-        "--require-email-verified/--no-require-email-verified",
-        default=None,
-        help="Refuse new identities without a verified address.",
-    ),
-    click.option(
-        "--allowed-domain",
-        "allowed_domains",
-        multiple=True,
-        help="Accept new identities only with addresses in this domain; may be repeated.",
-    ),
-    *(
-        click.option(f"--{claim}-claim", help="A claim's name (generic_oauth2).")
-        for claim in (
-            "subject",
-            "username",
-            "display-name",
-            "email",
-            "email-verified",
-            "groups",
-            "avatar-url",
-        )
-    ),
-]
+def _option_name(field: ProviderField) -> str:
+    name = field.name.replace("_", "-")
+    is_switch = field.form is Form.SWITCH
+    return field.option or (f"--{name}/--no-{name}" if is_switch else f"--{name}")
+
+
+def _option(field: ProviderField, *, is_new: bool) -> Callable[[F], F]:
+    """Return the option of a field; one left out keeps the stored or default value."""
+    how: dict[str, Any] = {"help": field.help}
+    match field.form:
+        case Form.SWITCH:
+            how["default"] = None
+        case Form.LIST:
+            how["multiple"] = True
+        case Form.CHOICE:
+            how["type"] = Word(list(field.choices))
+        case Form.SECRET:
+            # A variable left over from one provider must not become the secret of another.
+            how["envvar"] = SECRET_VARIABLE if is_new else None
+            how["help"] += (
+                f" Arguments show in process lists: prefer -{f' or {SECRET_VARIABLE}' * is_new}."
+            )
+    is_required = is_new and field.name == "client_id"
+    return click.option(_option_name(field), field.name, required=is_required, **how)
 
 
 def _fields(*, is_new: bool) -> Callable[[F], F]:
-    """Add the options of a provider's fields; one left out keeps the stored or default value."""
-    client_id = click.option(
-        "--client-id", required=is_new, help="The client id that the provider gave you."
-    )
-    secret = click.option(
-        "--client-secret",
-        # A variable left over from one provider must not become the secret of another.
-        envvar=SECRET_VARIABLE if is_new else None,
-        help="The client secret; - reads it from standard input, or asks for it. "
-        f"Arguments show in process lists: prefer -{f' or {SECRET_VARIABLE}' * is_new}.",
-    )
+    """Add the options of a provider's fields."""
 
     def decorate(function: F) -> F:
-        for option in reversed([client_id, secret, *_FIELDS]):
-            function = option(function)
+        for field in reversed(FIELDS):
+            function = _option(field, is_new=is_new)(function)
         return function
 
     return decorate
@@ -222,10 +184,11 @@ def _in_options() -> Iterator[None]:
     try:
         yield
     except ProviderInvalid as error:
-        field, _, complaint = error.public_message.partition(" ")
-        if field not in OPTIONS:
+        name, _, complaint = error.public_message.partition(" ")
+        option = next((field.option for field in FIELDS if field.name == name), "")
+        if not option:
             raise
-        raise ProviderInvalid(f"{field} ({OPTIONS[field]}) {complaint}") from None
+        raise ProviderInvalid(f"{name} ({option}) {complaint}") from None
 
 
 def _given(typed: dict[str, Any]) -> dict[str, Any]:
@@ -245,5 +208,5 @@ def _tested(data: dict[str, Any]) -> Output:
 def _shown(provider: Provider, what: str, *, remarks: bool = False) -> Output:
     told = [f"{provider.name} {what}"]
     if remarks:
-        told += (f"Note: {remark}" for remark in service.remarks(runtime(), provider))
+        told += (f"Note: {remark}" for remark in list_remarks(runtime(), provider))
     return Output(show(provider), "\n".join(map(printable, told)))

@@ -3,182 +3,34 @@
 Lengths are in bytes. A blank text clears an optional field.
 """
 
-import re
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, post_load, pre_load
 
-from app.core.addresses import is_loopback_name
-from app.core.texts import has_controls
-from app.crypto.secret_box import REDACTED
 from app.external_auth.drivers.oauth2 import GithubDriver, QQDriver
-from app.external_auth.drivers.openid import DEFAULT_TENANT, TENANT_ALIASES, is_tenant, tenant_of
+from app.external_auth.drivers.openid import DEFAULT_TENANT
 from app.external_auth.errors import ProviderInvalid
 from app.external_auth.models import Provider, ProviderKind, TokenAuth
+from app.external_auth.providers.fields import FIELDS
+from app.external_auth.providers.values import (
+    Absent,
+    Domains,
+    Issuer,
+    Line,
+    Scopes,
+    Secret,
+    Tenant,
+    UnreadIssuer,
+    https_address,
+    icon_address,
+    issuer_address,
+    stored_tenant,
+    tenant_options,
+)
 from app.web.schema import Timestamp, Word
 
 OPENID_SCOPES = "openid profile email"
-MAX_DOMAIN_LENGTH = 253
-MAX_SCOPE_BYTES = 128
-MAX_SCOPES_BYTES = 2048
-
-_DOMAIN = re.compile(r"[a-z0-9.-]+")
-
-
-def _tenant_options(tenant: str | None) -> dict[str, Any]:
-    return {"microsoft": {"tenant": tenant}} if tenant else {}
-
-
-def _tenant_of(provider: Provider) -> str | None:
-    with suppress(ValueError):
-        return provider.tenant or tenant_of(provider.issuer_url or "")
-    return None
-
-
-class Secret(fields.Field[str]):
-    """A secret, stripped; None for a blank one. It is never shown."""
-
-    def __init__(self, max_bytes: int = 4096, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.max_bytes = max_bytes
-
-    def _serialize(self, value: Any, *_: Any, **__: Any) -> Any:
-        return REDACTED if value else None
-
-    def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:
-        text = value.strip()
-        if len(text.encode()) > self.max_bytes:
-            raise ValidationError(f"must have at most {self.max_bytes} bytes")
-        return text or None
-
-
-class Line(Secret):
-    """A line of text, stripped; None for a blank one, which a required line refuses."""
-
-    def __init__(self, max_bytes: int, **settings: Any) -> None:
-        settings.setdefault("error_messages", {"required": "must not be empty"})
-        super().__init__(max_bytes, **settings)
-
-    def _validate(self, value: Any) -> None:
-        if value is not None:
-            super()._validate(value)
-
-    def _serialize(self, value: Any, *_: Any, **__: Any) -> Any:
-        return value
-
-    def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:
-        text = super()._deserialize(value)
-        if text is None and self.required:
-            raise self.make_error("required")
-        if has_controls(text or ""):
-            raise ValidationError("must not contain control characters")
-        return text
-
-
-def _https_address(text: str) -> None:
-    """Refuse what is neither an https URL nor an http one of a loopback host."""
-    problem = ValidationError(
-        "must be an https address without a fragment, or on this machine an http one, with "
-        "GATEHOUSE_ALLOW_LOOPBACK_HTTP=1"
-    )
-    if "#" in text or "\\" in text or not text.isascii() or any(map(str.isspace, text)):
-        raise problem
-    try:
-        parts = urlsplit(text)
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        raise problem from None
-    is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_loopback_name(host or ""))
-    if not host or "@" in parts.netloc or not is_safe:
-        raise problem
-
-
-def _icon_address(text: str) -> None:
-    """Refuse what is neither a path of this site nor such a URL."""
-    if not text.startswith("/"):
-        _https_address(text)
-    elif text.startswith("//") or any(c.isspace() or c in "#\\" for c in text):
-        raise ValidationError("must be a path on this site or an https address")
-
-
-def _issuer_address(text: str) -> None:
-    _https_address(text)
-    if "?" in text:
-        raise ValidationError("must not have a query")
-
-
-class Issuer(Line):
-    """The URL of an issuer, without a slash at its end."""
-
-    def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:
-        text = super()._deserialize(value)
-        return text and text.rstrip("/")
-
-
-class Absent(fields.Field[Any]):
-    """What a kind does not have: neither set nor shown."""
-
-    def _serialize(self, value: Any, *_: Any, **__: Any) -> Any:  # noqa: ARG002
-        return None
-
-    def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:
-        if value.strip():
-            kind = getattr(self.parent, "kind", None)
-            raise ValidationError(f"cannot be set for the kind {kind}")
-        return self.load_default
-
-
-class UnreadIssuer(Absent):
-    """A stored Microsoft issuer, shown only if it names no tenant."""
-
-    def _serialize(self, value: Any, attr: Any, obj: Any, **_: Any) -> Any:  # noqa: ARG002
-        return None if _tenant_of(obj) else value
-
-
-class Scopes(fields.Field[str]):
-    """Scopes separated by spaces, each once; those of `always` come first if missing."""
-
-    def __init__(self, *always: str, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.always = always
-
-    def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:
-        scopes = list(dict.fromkeys(value.split()))
-        scopes = [*(scope for scope in self.always if scope not in scopes), *scopes]
-        for scope in scopes:
-            Line(MAX_SCOPE_BYTES).deserialize(scope)
-        return Line(MAX_SCOPES_BYTES).deserialize(" ".join(scopes)) or ""
-
-
-class Tenant(fields.Field[Any]):
-    """A Microsoft tenant: an alias, a UUID or its issuer's URL; kept among the options."""
-
-    def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:
-        text = value.strip().lower()
-        named = tenant_of(text.removesuffix("/")) or text or DEFAULT_TENANT
-        if not is_tenant(named):
-            words = ", ".join(TENANT_ALIASES)
-            raise ValidationError(f"must be {words}, or a tenant's UUID")
-        return _tenant_options(named)
-
-
-class Domains(fields.Field[list[str]]):
-    """The only email domains to accept; None if every domain is allowed."""
-
-    def _serialize(self, value: Any, *_: Any, **__: Any) -> Any:
-        return value if isinstance(value, list) else []
-
-    def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:
-        bare = (domain.strip().removeprefix("@").lower() for domain in value)
-        domains = list(dict.fromkeys(domain for domain in bare if domain))
-        for domain in domains:
-            too_long = len(domain) > MAX_DOMAIN_LENGTH
-            if too_long or "." not in domain or not _DOMAIN.fullmatch(domain):
-                raise ValidationError("must name domains such as example.com")
-        return domains or None
 
 
 def _claim() -> Line:
@@ -191,7 +43,7 @@ def _required(kind: ProviderKind) -> dict[str, Any]:
 
 
 def _url(kind: ProviderKind) -> Line:
-    return Line(2048, validate=_https_address, **_required(kind))
+    return Line(2048, validate=https_address, **_required(kind))
 
 
 class ProviderSchema(Schema):
@@ -221,7 +73,7 @@ class ProviderSchema(Schema):
     provider_kind = Word(ProviderKind, dump_only=True)
     protocol = fields.String(dump_only=True, dump_default="oidc")
     display_name = Line(128, required=True)
-    icon_url = Line(2048, load_default=None, validate=_icon_address)
+    icon_url = Line(2048, load_default=None, validate=icon_address)
     options = fields.Function(lambda _: {})
     tenant: fields.Field[Any] = Absent(attribute="options", load_default={}, load_only=True)
     issuer_url: fields.Field[Any] = Absent(load_default=None)
@@ -237,13 +89,11 @@ class ProviderSchema(Schema):
     auto_provision_enabled = fields.Boolean()
     auto_link_verified_email_enabled = fields.Boolean()
     require_email_verified = fields.Boolean()
-    subject_claim = _claim()
-    username_claim = _claim()
-    display_name_claim = _claim()
-    email_claim = _claim()
-    email_verified_claim = _claim()
-    groups_claim = _claim()
-    avatar_url_claim = _claim()
+    subject_claim: fields.Field[Any] = Absent(load_default=None)
+    username_claim: fields.Field[Any] = Absent(load_default=None)
+    display_name_claim: fields.Field[Any] = Absent(load_default=None)
+    email_claim: fields.Field[Any] = Absent(load_default=None)
+    email_verified_claim: fields.Field[Any] = Absent(load_default=None)
     allowed_domains = Domains(load_default=None)
     created_at = Timestamp(dump_only=True)
     updated_at = Timestamp(dump_only=True)
@@ -288,6 +138,17 @@ class ProviderSchema(Schema):
             "supports_discovery": protocol == "oidc",
             "supports_pkce": True,
             "supports_email_verified_claim": self.tells_verified,
+            "fields": [
+                {
+                    "name": field.name,
+                    "form": field.form,
+                    "required": self.fields[field.name].required,
+                    "choices": field.choices,
+                    "is_advanced": field.is_advanced,
+                }
+                for field in FIELDS
+                if not isinstance(self.fields[field.name], Absent)
+            ],
         }
 
 
@@ -297,7 +158,7 @@ class OidcSchema(ProviderSchema):
     kind = ProviderKind.OIDC
     title = "OpenID Connect"
     description = "Any OpenID Connect provider: discovery, PKCE, nonce and ID token."
-    issuer_url = Issuer(512, validate=_issuer_address, **_required(kind))
+    issuer_url = Issuer(512, validate=issuer_address, **_required(kind))
     token_auth = fields.Enum(TokenAuth, by_value=True, load_default=TokenAuth.AUTO)
 
 
@@ -315,10 +176,10 @@ class MicrosoftSchema(ProviderSchema):
     kind = ProviderKind.MICROSOFT
     title = default_name = "Microsoft"
     description = "Microsoft accounts of one tenant or of several, by OpenID Connect."
-    default_options: ClassVar = _tenant_options(DEFAULT_TENANT)
+    default_options: ClassVar = tenant_options(DEFAULT_TENANT)
     requires_verified_email = False
     tells_verified = False
-    options = fields.Function(lambda provider: _tenant_options(_tenant_of(provider)))
+    options = fields.Function(lambda provider: tenant_options(stored_tenant(provider)))
     tenant = Tenant(attribute="options", load_default=default_options, load_only=True)
     issuer_url = UnreadIssuer(load_default=None)
 
@@ -341,11 +202,16 @@ class GenericOAuth2Schema(OAuth2Schema):
     kind = ProviderKind.GENERIC_OAUTH2
     title = "Generic OAuth2"
     description = "Any OAuth 2 provider: endpoints by hand, PKCE, claims of its user info."
-    issuer_url = Issuer(512, load_default=None, validate=_issuer_address)
+    issuer_url = Issuer(512, load_default=None, validate=issuer_address)
     authorization_url = _url(kind)
     token_url = _url(kind)
     userinfo_url = _url(kind)
     token_auth = fields.Enum(TokenAuth, by_value=True, load_default=TokenAuth.AUTO)
+    subject_claim = _claim()
+    username_claim = _claim()
+    display_name_claim = _claim()
+    email_claim = _claim()
+    email_verified_claim = _claim()
 
 
 class GithubSchema(OAuth2Schema):

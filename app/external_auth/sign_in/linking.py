@@ -7,9 +7,6 @@ up, so that of two concurrent first sign-ins the second finds what the first cre
 Lock order: the identity, its provider, the account's row.
 """
 
-import hashlib
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlalchemy.exc import IntegrityError
@@ -21,7 +18,6 @@ from app.core.access import AccountDisabled
 from app.core.client import Client
 from app.core.errors import AppError
 from app.core.runtime import Runtime
-from app.crypto.tokens import random_alphanumerics
 from app.external_auth import queries
 from app.external_auth.drivers.driver import ExternalProfile
 from app.external_auth.errors import (
@@ -29,9 +25,13 @@ from app.external_auth.errors import (
     PolicyDenied,
     ProviderDisabled,
     SignInFailed,
-    UsernamesTaken,
 )
 from app.external_auth.models import Identity, Provider, ProviderKind
+from app.external_auth.sign_in.new_accounts import (
+    RegistrationSettings,
+    account_address,
+    create_account,
+)
 from app.login.completion import (
     FirstFactor,
     FirstFactorKind,
@@ -40,35 +40,11 @@ from app.login.completion import (
     VerifiedPassword,
     complete_login,
 )
-from app.settings import keys
-from app.setup import service as setup
 from app.store import locks
-from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
-from app.users.errors import AddressUnproven, EmailInvalid, PendingActivation, UsernameExists
-from app.users.models import Account, Status, User
-
-MIN_LENGTH, MAX_LENGTH = 4, 16
-MAX_STEM_LENGTH, SUFFIX_LENGTH = 9, 6
-TRIES = 5
-FALLBACK = "oidc"
-
-
-@dataclass(frozen=True)
-class RegistrationSettings:
-    """The settings that govern account creation, read before the transaction."""
-
-    may_register: bool
-    storage_quota: int
-
-    @classmethod
-    def of(cls, rt: Runtime) -> "RegistrationSettings":
-        """Return the current settings."""
-        return cls(
-            rt.settings.get(keys.ALLOW_USER_REGISTRATION),
-            rt.settings.get(keys.DEFAULT_STORAGE_QUOTA),
-        )
+from app.users.errors import AddressUnproven, PendingActivation
+from app.users.models import Account, Status
 
 
 @dataclass(frozen=True)
@@ -134,7 +110,7 @@ def sign_in_linked(rt: Runtime, session: Session, arrival: Arrival) -> Account |
     if account.status != Status.ACTIVE:
         raise AccountDisabled
     now = rt.clock.now()
-    address = profile.email and (_account_address(profile.email) or profile.email)
+    address = profile.email and (account_address(profile.email) or profile.email)
     said = {
         "email_snapshot": address,
         "display_name_snapshot": profile.display_name,
@@ -301,18 +277,10 @@ def permitted_address(provider: Provider, profile: ExternalProfile) -> str | Non
         return None
     if provider.require_email_verified and not profile.email_verified:
         raise PolicyDenied
-    address = _account_address(profile.email)
+    address = account_address(profile.email)
     if not provider.allows(address or profile.email):
         raise PolicyDenied
     return address
-
-
-def _account_address(email: str) -> str | None:
-    """Return an email address as accounts store it; None if no account can have it."""
-    try:
-        return identifiers.email(email)
-    except EmailInvalid:
-        return None
 
 
 def _link_by_address(
@@ -350,63 +318,3 @@ def _provision(
         rt, session, profile, address, settings, is_verified=profile.email_verified
     )
     return link(rt, session, account, arrival, email_snapshot=address, is_new_account=True)
-
-
-def create_account(
-    rt: Runtime,
-    session: Session,
-    profile: ExternalProfile,
-    address: str,
-    settings: RegistrationSettings,
-    *,
-    is_verified: bool,
-) -> Account:
-    """Insert an activated account without a usable password.
-
-    Raises: SystemNotInitialized, EmailExists, UsernamesTaken, IdentifierExists.
-    """
-    group_id = setup.get_group_id_for_new_account(session)
-    now = rt.clock.now()
-    for username in usernames(profile.subject, profile.preferred_username, address):
-        if users.is_reserved(rt, username):
-            continue
-        new = User(
-            username=username,
-            email=address,
-            password_hash=None,
-            activated_at=now,
-            email_verified_at=now if is_verified else None,
-            proven_at=now if is_verified else None,
-            storage_quota=settings.storage_quota,
-            policy_group_id=group_id,
-        )
-        try:
-            # A savepoint, since a failed insert aborts the whole transaction in PostgreSQL.
-            with session.begin_nested():
-                return users.create(session, new, now)
-        except UsernameExists:
-            continue
-    raise UsernamesTaken
-
-
-def usernames(subject: str, preferred: str | None, address: str) -> Iterator[str]:
-    """Yield usernames to try: the one derived from the profile, then some with random suffixes."""
-    name = _name(subject, preferred, address)
-    yield name
-    stem = name[:MAX_STEM_LENGTH].strip("-")
-    stem = stem if len(stem) >= MIN_LENGTH else FALLBACK
-    for _ in range(TRIES - 1):
-        yield f"{stem}-{random_alphanumerics(SUFFIX_LENGTH)}"
-
-
-def _name(subject: str, preferred: str | None, address: str) -> str:
-    sources = (_cleaned(preferred or ""), _cleaned(address.partition("@")[0]))
-    fallback = FALLBACK + hashlib.sha256(subject.encode()).hexdigest()[:8]
-    name = next((source for source in sources if len(source) >= MIN_LENGTH), fallback)
-    return name[:MAX_LENGTH].strip("-").ljust(MIN_LENGTH, "0")
-
-
-def _cleaned(source: str) -> str:
-    # Before lower(), which turns some other characters, such as the Kelvin sign, into ASCII.
-    ascii_only = "".join(c for c in source if c.isascii())
-    return re.sub(r"[^a-z0-9_-]", "", re.sub(r"[. ]", "-", ascii_only.lower())).strip("-")

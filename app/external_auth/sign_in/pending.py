@@ -19,24 +19,25 @@ from app.contact_verification.errors import (
 )
 from app.contact_verification.service import is_same_browser
 from app.core.client import Client
-from app.core.clock import SKEW
 from app.core.runtime import Runtime
 from app.crypto.tokens import digest, random_hex, random_token
 from app.external_auth import queries
 from app.external_auth.drivers.driver import ExternalProfile
 from app.external_auth.errors import (
-    FlowTokenInvalid,
     PasswordMissing,
     PolicyDenied,
-    ProviderDisabled,
 )
 from app.external_auth.models import PendingIdentity, Provider
 from app.external_auth.sign_in import linking
-from app.external_auth.sign_in.linking import (
-    Arrival,
-    RegistrationSettings,
-    ResolvedSignIn,
-    create_account,
+from app.external_auth.sign_in.linking import Arrival, ResolvedSignIn
+from app.external_auth.sign_in.new_accounts import RegistrationSettings, create_account
+from app.external_auth.sign_in.pending_rows import (
+    checked_token,
+    get_mailed,
+    get_open,
+    locked,
+    provider_of,
+    require_unmailed,
 )
 from app.login import sign_in_methods
 from app.login.completion import LoginOutcome, MfaRequired, refund_on_failure
@@ -52,7 +53,6 @@ from app.users.models import FIRST_SESSION_VERSION, Account
 
 PREFIX = "oev_"
 LIFE = timedelta(seconds=1800)
-MAX_TOKEN_BYTES = 128
 
 
 class MailAnswer(StrEnum):
@@ -112,11 +112,11 @@ def request_verification_mail(rt: Runtime, *, flow_token: str, email: str, brows
     Raises: FlowTokenInvalid, EmailInvalid, ContactVerificationInvalid, ProviderDisabled,
     PolicyDenied, AccountDisabled, PendingActivation, RegistrationDisabled, RateLimited.
     """
-    token, address = _checked_token(flow_token), identifiers.email(email)
+    token, address = checked_token(flow_token), identifiers.email(email)
     settings = RegistrationSettings.of(rt)
     with rt.reading() as session:
-        waiting = _get_open(rt, session, token)
-    _require_unmailed(waiting)
+        waiting = get_open(rt, session, token)
+    require_unmailed(waiting)
     # Counted whatever the outcome, since a refusal reveals whether an address has an account.
     identity = f"{waiting.identity_namespace}\0{waiting.subject}"
     mail.limit_requested_mail(rt, "external-mails", digest(identity))
@@ -130,8 +130,8 @@ def request_verification_mail(rt: Runtime, *, flow_token: str, email: str, brows
     with rt.transaction() as session:
         # Check everything again in the transaction: it may have changed meanwhile.
         provider = _lock_identity(session, waiting)
-        waiting = _locked(session, waiting, now)
-        _require_unmailed(waiting)
+        waiting = locked(session, waiting, now)
+        require_unmailed(waiting)
         owner = _require_signing_in(session, provider, address, settings)
         waiting.target_email, waiting.email_requested_at = address, now
         waiting.browser_digest = browser
@@ -161,7 +161,7 @@ def open_link(
     """
     try:
         with rt.reading() as session:
-            waiting = _get_mailed(session, token.strip(), rt.clock.now())
+            waiting = get_mailed(session, token.strip(), rt.clock.now())
             provider = provider_of(session, waiting)
             owner = linking.find_account_by_email(session, waiting.target_email or "")
     except ContactVerificationInvalid:
@@ -183,7 +183,7 @@ def decline(rt: Runtime, token: str) -> MailLinkFailure:
     now = rt.clock.now()
     try:
         with rt.transaction() as session:
-            _locked(session, _get_mailed(session, token.strip(), now), now).consumed_at = now
+            locked(session, get_mailed(session, token.strip(), now), now).consumed_at = now
     except ContactVerificationInvalid:
         return MailLinkFailure.INVALID
     except ContactVerificationExpired:
@@ -207,11 +207,11 @@ def confirm_mailbox(
     settings, now = RegistrationSettings.of(rt), rt.clock.now()
     try:
         with rt.reading() as session:
-            _get_mailed(session, token, now)  # keeps bad tokens from taking the write lock
+            get_mailed(session, token, now)  # keeps bad tokens from taking the write lock
         with rt.transaction() as session:
-            waiting = _get_mailed(session, token, now)
+            waiting = get_mailed(session, token, now)
             arrival = Arrival(_lock_identity(session, waiting), _profile(waiting), client)
-            waiting = _locked(session, waiting, now)
+            waiting = locked(session, waiting, now)
             waiting.consumed_at = now
             resolved = _resolve(rt, session, arrival, waiting, settings)
     except ContactVerificationInvalid:
@@ -233,11 +233,11 @@ def link_by_password(
     PolicyDenied for an identity linked to another account, LinkConflict.
     """
     sign_in_methods.require_password_login(rt)
-    token = _checked_token(flow_token)
+    token = checked_token(flow_token)
     if not identifier.strip() or not password:
         raise PasswordMissing
     with rt.reading() as session:
-        waiting = _get_open(rt, session, token)
+        waiting = get_open(rt, session, token)
         provider_of(session, waiting)
     account, verified = check_password(rt, identifier, password, client)
     now = rt.clock.now()
@@ -245,67 +245,6 @@ def link_by_password(
         resolved = _link(rt, waiting, account, now, client)
     with _reopened_on_failure(rt, waiting, now):
         return linking.complete(rt, resolved, verified)
-
-
-def provider_of(session: Session, pending: PendingIdentity) -> Provider:
-    """Return the provider of a pending identity, without locking it.
-
-    Raises: ProviderDisabled; ContactVerificationInvalid if it was deleted meanwhile.
-    """
-    provider = session.get(Provider, pending.provider_id)
-    if provider is None:
-        raise ContactVerificationInvalid
-    if not provider.enabled:
-        raise ProviderDisabled
-    return provider
-
-
-def _checked_token(typed: str) -> str:
-    """Return a flow token without surrounding whitespace.
-
-    Raises: FlowTokenInvalid if the text cannot be one.
-    """
-    token = typed.strip()
-    if not token or len(token.encode()) > MAX_TOKEN_BYTES or any(map(str.isspace, token)):
-        raise FlowTokenInvalid
-    return token
-
-
-def _get_open(rt: Runtime, session: Session, token: str) -> PendingIdentity:
-    """Return the pending identity with a well-formed flow token.
-
-    Raises: ContactVerificationInvalid if there is none, or it is consumed or expired.
-    """
-    return _checked(queries.find_pending(session, digest(token)), rt.clock.now())
-
-
-def _locked(session: Session, waiting: PendingIdentity, now: datetime) -> PendingIdentity:
-    """Return a pending identity as it is now, locked; raises what `_get_open` raises."""
-    return _checked(queries.lock_pending(session, waiting.id), now)
-
-
-def _checked(waiting: PendingIdentity | None, now: datetime) -> PendingIdentity:
-    if waiting is None or waiting.consumed_at or _is_over(waiting, now):
-        raise ContactVerificationInvalid
-    return waiting
-
-
-def _is_over(waiting: PendingIdentity, now: datetime) -> bool:
-    return waiting.expires_at <= now or waiting.created_at > now + SKEW
-
-
-def _require_unmailed(waiting: PendingIdentity) -> None:
-    if waiting.email_requested_at is not None:
-        raise ContactVerificationInvalid
-
-
-def _get_mailed(session: Session, token: str, now: datetime) -> PendingIdentity:
-    waiting = queries.find_pending_by_mail(session, digest(token))
-    if waiting is None or waiting.consumed_at is not None:
-        raise ContactVerificationInvalid
-    if _is_over(waiting, now):
-        raise ContactVerificationExpired
-    return waiting
 
 
 def _profile(pending: PendingIdentity) -> ExternalProfile:
@@ -389,7 +328,7 @@ def _link(
         if account is None or account.session_version != seen.session_version:
             raise CredentialsFailed
         linking.require_verified_email(account)
-        _locked(session, waiting, now).consumed_at = now
+        locked(session, waiting, now).consumed_at = now
         identity = queries.find_identity(session, profile.namespace, profile.subject)
         if identity is not None and identity.user_id != account.id:
             raise PolicyDenied

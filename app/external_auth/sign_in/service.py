@@ -31,7 +31,8 @@ from app.external_auth.errors import (
 from app.external_auth.models import Provider, ProviderKind
 from app.external_auth.providers.service import checked_key, driver_of, named_kind
 from app.external_auth.sign_in import linking, pending, signed_in
-from app.external_auth.sign_in.linking import Arrival, RegistrationSettings
+from app.external_auth.sign_in.linking import Arrival
+from app.external_auth.sign_in.new_accounts import RegistrationSettings
 from app.external_auth.sign_in.signed_in import Intent
 from app.login.completion import LoginOutcome, MfaRequired
 from app.settings import keys

@@ -2,114 +2,82 @@
 // The fields that a kind of provider has.
 
 import { el } from "../base/dom.js";
-import { t } from "../base/i18n.js";
+import { hasText, t } from "../base/i18n.js";
 import { checkbox, field, select, textInput } from "../console/fields.js";
 
 /** @typedef {import("./provider.js").Kind} Kind */
 /** @typedef {import("./provider.js").Provider} Provider */
+/** @typedef {Kind["fields"][number]} Field */
 
-const ENDPOINTS = /** @type {const} */ (["authorization_url", "token_url", "userinfo_url"]);
-const SWITCHES = /** @type {const} */ ([
-  "enabled",
-  "auto_provision_enabled",
-  "auto_link_verified_email_enabled",
-  "require_email_verified",
-]);
-const CLAIMS = /** @type {const} */ ([
-  "subject_claim",
-  "username_claim",
-  "display_name_claim",
-  "email_claim",
-  "email_verified_claim",
-  "groups_claim",
-  "avatar_url_claim",
-]);
-const TOKEN_AUTHS = /** @type {const} */ (["auto", "basic", "post"]);
+/** @type {Record<string, string>} */
+const PLACEHOLDERS = { issuer_url: "https://", icon_url: "/icons/example.svg" };
 
 /**
+ * The controls of a kind's fields, as the service lists them.
  * @param {Kind} kind
  * @param {Provider | null} provider
  */
 export function fieldsOf(kind, provider) {
-  const isOidc = kind.protocol === "oidc";
-  const hasEndpoints = kind.manual_endpoint_configuration_supported;
-  // The way of the secret is known of a service whose address is.
-  const hasTokenAuth = kind.issuer_url_supported;
-  const text = (
-    /** @type {string} */ name,
-    /** @type {Record<string, unknown>} */ attributes = {},
-    hint = "",
-  ) =>
-    field(
-      t(`provider.${name}`),
-      textInput(name, {
-        value: /** @type {Record<string, unknown> | null} */ (provider)?.[name] ?? "",
-        autocapitalize: "none",
-        ...attributes,
-      }),
-      { hint },
-    );
+  const control = (/** @type {Field} */ one) => controlOf(one, kind, provider);
+  const key = textInput("key", { autocapitalize: "none", pattern: "[a-z0-9-]*" });
+  const [name, ...usual] = kind.fields.filter((one) => !one.is_advanced).map(control);
   return [
-    text(
-      "display_name",
-      { required: true, value: provider?.display_name ?? kind.create_defaults.display_name },
-      t("provider.display_name_hint"),
-    ),
-    !provider && text("key", { pattern: "[a-z0-9-]*" }, t("provider.key_hint")),
-    kind.issuer_url_supported &&
-      text(
-        "issuer_url",
-        { type: "url", required: kind.issuer_url_required, placeholder: "https://" },
-        isOidc ? t("provider.issuer_hint") : "",
-      ),
-    kind.kind === "microsoft" &&
-      field(
-        t("provider.tenant"),
-        textInput("tenant", { value: provider?.options?.microsoft?.tenant ?? "" }),
-        { hint: t("provider.tenant_hint") },
-      ),
-    ...(hasEndpoints
-      ? ENDPOINTS.map((name) => text(name, { type: "url", required: kind[`${name}_required`] }))
-      : []),
-    text("client_id", { required: true }),
-    field(
-      t("provider.client_secret"),
-      textInput("client_secret", { type: "password", autocomplete: "off" }),
-      {
-        hint: t(
-          provider?.client_secret_configured ? "provider.secret_kept" : "provider.secret_hint",
-        ),
-      },
-    ),
-    text("scopes", { value: provider?.scopes ?? kind.default_scopes }),
-    ...SWITCHES.map((name) =>
-      checkbox(name, t(`provider.${name}`), {
-        checked: provider?.[name] ?? kind.create_defaults[name],
-        hint: t(`provider.${name}_hint`),
-      }),
-    ),
-    field(
-      t("provider.allowed_domains"),
-      textInput("allowed_domains", { value: (provider?.allowed_domains ?? []).join(", ") }),
-      { hint: t("provider.domains_hint") },
-    ),
+    name,
+    !provider && field(t("provider.key"), key, { hint: t("provider.key_hint") }),
+    ...usual,
     el(
       "details",
       { class: "more" },
       el("summary", {}, t("provider.more")),
-      text("icon_url", { placeholder: "/icons/example.svg" }),
-      hasTokenAuth &&
-        field(
-          t("provider.token_auth"),
-          select(
-            "token_auth",
-            TOKEN_AUTHS.map((one) => [one, t(`provider.token_auth.${one}`)]),
-            { value: provider?.token_auth ?? "auto" },
-          ),
-        ),
-      ...(isOidc || kind.kind === "generic_oauth2" ? CLAIMS.map((name) => text(name)) : []),
+      ...kind.fields.filter((one) => one.is_advanced).map(control),
     ),
   ];
+}
+
+/**
+ * @param {Field} one
+ * @param {Kind} kind
+ * @param {Provider | null} provider
+ */
+function controlOf({ name, form, required, choices }, kind, provider) {
+  /** @type {Record<string, unknown>} */
+  const values = { ...kind.create_defaults, ...provider };
+  const label = t(`provider.${name}`);
+  const hint = hintOf(name, kind, provider);
+  if (form === "switch") return checkbox(name, label, { checked: Boolean(values[name]), hint });
+  if (form === "choice") {
+    const words = choices.map(
+      (one) => /** @type {[string, string]} */ ([one, t(`provider.${name}.${one}`)]),
+    );
+    return field(label, select(name, words, { value: String(values[name] ?? choices[0]) }), {
+      hint,
+    });
+  }
+  if (form === "secret")
+    return field(label, textInput(name, { type: "password", autocomplete: "off" }), { hint });
+  const value =
+    name === "tenant" ? (provider?.options?.microsoft?.tenant ?? "") : (values[name] ?? "");
+  const attributes = {
+    value: Array.isArray(value) ? value.join(", ") : value,
+    autocapitalize: "none",
+    required,
+    placeholder: PLACEHOLDERS[name],
+    type: form === "url" ? "url" : "text",
+  };
+  return field(label, textInput(name, attributes), { hint });
+}
+
+/**
+ * @param {string} name
+ * @param {Kind} kind
+ * @param {Provider | null} provider
+ */
+function hintOf(name, kind, provider) {
+  if (name === "client_secret" && provider?.client_secret_configured)
+    return t("provider.secret_kept");
+  if (name === "issuer_url" && kind.protocol !== "oidc") return "";
+  const key = `provider.${name}_hint`;
+  return hasText(key) ? t(key) : "";
 }
 
 /**
@@ -120,15 +88,16 @@ export function fieldsOf(kind, provider) {
  */
 export function valuesOf(form, kind, provider) {
   const given = new FormData(form);
+  const forms = new Map(kind.fields.map((one) => [one.name, one.form]));
   /** @type {Record<string, unknown>} */
   const values = {};
   for (const [name, raw] of given) {
     const value = String(raw).trim();
     if (name === "tenant") values.options = { microsoft: { tenant: value || null } };
-    else if (name === "allowed_domains") values[name] = value.split(/[\s,]+/).filter(Boolean);
-    else if (!SWITCHES.includes(/** @type {any} */ (name))) values[name] = value || null;
+    else if (forms.get(name) === "list") values[name] = value.split(/[\s,]+/).filter(Boolean);
+    else values[name] = value || null;
   }
-  for (const name of SWITCHES) values[name] = given.has(name);
+  for (const [name, form] of forms) if (form === "switch") values[name] = given.has(name);
   if (!values.client_secret) delete values.client_secret;
   if (!provider && !values.key) delete values.key;
   // A new one is not given what it would have anyway.
