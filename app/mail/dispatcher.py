@@ -41,7 +41,7 @@ from app.mail.outcomes import (
 )
 from app.mail.rendering import rounded_duration
 from app.mail.templates import Template
-from app.settings import keys
+from app.settings import mail_keys
 from app.store.database import DATABASE_ERRORS, reason_of
 
 log = logging.getLogger(__name__)
@@ -343,9 +343,9 @@ def _wait(rt: Runtime, transport: Transport) -> None:
 
 def _interval(rt: Runtime) -> float:
     try:
-        return rt.settings.get(keys.MAIL_DISPATCH_INTERVAL_SECONDS)
+        return rt.settings.get(mail_keys.MAIL_DISPATCH_INTERVAL_SECONDS)
     except DATABASE_ERRORS:
-        return keys.MAIL_DISPATCH_INTERVAL_SECONDS.default
+        return mail_keys.MAIL_DISPATCH_INTERVAL_SECONDS.default
 
 
 def _is_any_due(rt: Runtime, due: datetime) -> bool:
