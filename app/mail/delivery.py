@@ -15,13 +15,13 @@ from prometheus_client import Counter
 
 from app.audit.models import Action, EntityType, Event
 from app.core.email_address import Mailbox, helo_name
-from app.core.mailer import Letter, SmtpConnection, SmtpServer
 from app.core.runtime import Runtime
-from app.core.smtp_failures import Undeliverable
 from app.core.texts import one_line
 from app.crypto.secret_box import SecretBox
+from app.mail.mailer import Letter, SmtpConnection, SmtpServer
 from app.mail.models import MailStatus, OutboxMail
 from app.mail.rendering import Rendered, render
+from app.mail.smtp_failures import Undeliverable
 from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import frontend_keys, mail_keys
 from app.settings import service as settings
