@@ -30,24 +30,6 @@ log = logging.getLogger(__name__)
 
 FRONTEND_CONFIG_VERSION = 3
 
-# What frontends are told of files, which are the business of another service.
-NONE_SUPPORTED: dict[str, Any] = {"enabled": False, "extensions": []}
-NO_PREVIEW_APPS: dict[str, Any] = {"version": 1, "apps": []}
-NO_THUMBNAILS: dict[str, Any] = {
-    "version": 1,
-    "image_thumbnail": NONE_SUPPORTED,
-    "image_preview": NONE_SUPPORTED,
-    "audio_thumbnail": NONE_SUPPORTED,
-    "video_thumbnail": NONE_SUPPORTED,
-}
-NO_MEDIA_KIND = {**NONE_SUPPORTED, "match": "extensions"}
-NO_MEDIA_DATA: dict[str, Any] = {
-    "version": 1,
-    "enabled": False,
-    "max_source_bytes": 0,
-    "kinds": {"image": NO_MEDIA_KIND, "audio": NO_MEDIA_KIND, "video": NO_MEDIA_KIND},
-}
-
 
 class CacheUnavailable(Unavailable):
     """Redis does not answer, or accepts no writes."""
