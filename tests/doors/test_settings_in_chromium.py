@@ -7,7 +7,6 @@ from playwright.sync_api import Browser, Page, expect
 
 from app.core.setting_kinds import Key
 from app.settings import keys, queries
-from app.settings.catalogue import category_of
 from app.settings.page_keys import LANGUAGES
 from tests.doors.findings import Findings
 from tests.support.browser import Complaints, needs_chromium
@@ -18,7 +17,7 @@ pytestmark = needs_chromium
 
 # Texts of mails have a page of their own, and tests of their own.
 MAIL_TEXTS = "mail.template"
-SETTINGS = {name: key for name, key in keys.ALL.items() if category_of(name) != MAIL_TEXTS}
+SETTINGS = {name: key for name, key in keys.ALL.items() if key.group.category != MAIL_TEXTS}
 # Where "another text" will not do, or where any other value would end the test.
 CHOSEN: dict[str, Any] = {
     "auth_confirmation_max_age_secs": 86_400,
@@ -87,7 +86,7 @@ def type_in(page: Page, key: Key[Any], value: Any) -> None:
 
 def show_category(page: Page, name: str) -> None:
     """Go there without losing what is not saved yet."""
-    category = "pages" if name.startswith("pages_") else category_of(name)
+    category = "pages" if name.startswith("pages_") else keys.ALL[name].group.category
     link = page.locator(f".tabs a[href='/admin/settings/{category}']")
     if not link.get_attribute("aria-current"):
         link.click()

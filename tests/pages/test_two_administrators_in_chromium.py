@@ -501,21 +501,21 @@ def test_two_names_of_a_provider_are_both_seen(
 ) -> None:
     open_as(ada, site.ada, "/admin/external-auth/corp")
     ada.get_by_text("More settings").click()
-    fill(ada, display_name="Our company", username_claim="nick")
-    change = {"display_name": "The company", "username_claim": "login", "client_id": "new"}
+    fill(ada, display_name="Our company", icon_url="/icons/ours.svg")
+    change = {"display_name": "The company", "icon_url": "/icons/theirs.svg", "client_id": "new"}
     call(bea, "patch", f"/admin/external-auth/providers/{corp}", change)
     press(ada, "Save")
     says(ada.get_by_label("Name", exact=True), "“The company”")
-    says(ada.locator("[name=username_claim]"), "“login”")
+    says(ada.locator("[name=icon_url]"), "“/icons/theirs.svg”")
     complaints.take_refusal(409)
-    expect(ada.locator("[name=username_claim]")).to_be_visible()
-    expect(ada.locator("[name=username_claim]")).to_have_value("nick")
+    expect(ada.locator("[name=icon_url]")).to_be_visible()
+    expect(ada.locator("[name=icon_url]")).to_have_value("/icons/ours.svg")
     expect(ada.get_by_label("Name", exact=True)).to_have_value("Our company")
     expect(ada.get_by_label("Client ID")).to_have_value("new")
     press(ada, "Save")
     is_saved(ada)
     shown = call(bea, "get", f"/admin/external-auth/providers/{corp}")
-    assert (shown["display_name"], shown["username_claim"]) == ("Our company", "nick")
+    assert (shown["display_name"], shown["icon_url"]) == ("Our company", "/icons/ours.svg")
     assert shown["client_id"] == "new"
 
 
