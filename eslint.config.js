@@ -1,20 +1,20 @@
+// Types are checked by tests/pages/test_types.py, layout by Prettier, which reads .editorconfig.
 import js from "@eslint/js";
 import globals from "globals";
 
 export default [
-  {
-    ignores: ["**/node_modules/", ".venv/", "instance/", "clients/", "bench/.peers/", "htmlcov/"],
-  },
+  { ignores: ["bench/.peers/"] },
   js.configs.recommended,
   {
-    languageOptions: { globals: { ...globals.browser } },
     rules: {
       eqeqeq: ["error", "always", { null: "ignore" }],
+      "max-len": ["error", { code: 100, ignoreStrings: true }],
+      "no-eval": "error",
       "no-implied-eval": "error",
-      "no-unused-vars": ["error", { varsIgnorePattern: "^_" }],
       "no-var": "error",
       "prefer-const": "error",
     },
   },
-  { files: ["**/*.mjs", "eslint.config.js"], languageOptions: { globals: globals.node } },
+  { files: ["app/**"], languageOptions: { globals: globals.browser } },
+  { files: ["bench/**", "tests/**"], languageOptions: { globals: globals.node } },
 ];

@@ -15,7 +15,6 @@ from app.core import logs
 from app.core.clock import Clock
 from app.core.config import MIGRATIONS, Config
 from app.core.http_client import HttpClient
-from app.core.mailer import Mailer
 from app.core.runtime import Hooks, Limits, Runtime
 from app.crypto.keyring import Keyring
 from app.crypto.passwords import Passwords
@@ -32,6 +31,7 @@ from app.invitations import views as invitations
 from app.login import sign_in_methods
 from app.login.views import bp as login
 from app.mail import dispatcher
+from app.mail.mailer import Mailer
 from app.mail.views import bp as admin_mail
 from app.mfa import queries as mfa_queries
 from app.mfa.views import bp as mfa

@@ -103,12 +103,14 @@ unlock_venv() {
     exec 9>&-
 }
 
-# Install the formatter and the linter of JavaScript; fail, and say so, where there is no Node. npm's
-# output is not shown: it may name the registry in use.
-install_node_packages() {
-    command -v npm >/dev/null || { say "no Node: JavaScript is passed over" && return 1; }
+# Install what package-lock.json names; fails where there is no Node.
+ensure_node_packages() {
+    command -v node >/dev/null && command -v npm >/dev/null || return 1
     cmp -s package-lock.json node_modules/.installed && return
-    say "installing Prettier and ESLint"
-    npm ci --ignore-scripts --no-audit --no-fund --silent >/dev/null 2>&1 || die "npm ci failed"
+    lock_venv
+    say "installing what package-lock.json names"
+    # Its output may reveal the registry in use.
+    npm ci --ignore-scripts --no-audit --no-fund >/dev/null 2>&1 || die "npm ci failed"
     cp package-lock.json node_modules/.installed
+    unlock_venv
 }

@@ -22,10 +22,10 @@ pytest.register_assert_rewrite(
 )
 
 from app.core.http_client import HttpClient
-from app.core.mailer import Mailer
 from app.core.runtime import Runtime
 from app.factory import create_app
 from app.mail import dispatcher
+from app.mail.mailer import Mailer
 from app.store import redis as redis_client
 from app.web import runtime as web_runtime
 from tests.support import browsing, factories, full_disk, leaks, oidc_provider, servers, sharing

@@ -71,7 +71,7 @@ SLIPS = r"""
 # store/postgres.py: A connection to a standby is used again after it refused a write
 -            context.is_disconnect = True  # so this connection and all older ones are thrown away
 +            context.is_disconnect = False
-# core/smtp_replies.py: A mail is given up when its server refuses for now
+# mail/smtp_replies.py: A mail is given up when its server refuses for now
 -    if code not in PERMANENT:
 -        return Verdict.WAITS
 # registration/service.py: The activation mail is sent again to an address blocked meanwhile
@@ -166,7 +166,7 @@ FIRST = {
     "users/service.py": ("registration",),
     "crypto/passwords.py": ("administration", "login"),
     "store/postgres.py": ("degraded", "database"),
-    "core/smtp_replies.py": ("mail",),
+    "mail/smtp_replies.py": ("mail",),
     "web/guards.py": ("contract", "security"),
 }
 TEST_SECONDS, RUN_SECONDS = 120, 3600

@@ -2,6 +2,7 @@
 
 from app.audit.models import Action
 from app.core import setting_kinds
+from app.core.setting_groups import Group
 
 _ACTIONS = tuple(action.value for action in Action)
 
@@ -13,9 +14,10 @@ def _known_action(text: str) -> str:
 
 
 ENABLED = setting_kinds.boolean(
-    "audit_log_enabled", "Whether anything is written to the audit log", default=True
+    Group.AUDIT, "audit_log_enabled", "Whether anything is written to the audit log", default=True
 )
 RETENTION_DAYS = setting_kinds.number(
+    Group.AUDIT,
     "audit_log_retention_days",
     "How long audit entries are kept; 0 or less keeps them forever",
     90,
@@ -24,6 +26,7 @@ RETENTION_DAYS = setting_kinds.number(
     most=36500,
 )
 RECORDED_ACTIONS = setting_kinds.text_list(
+    Group.AUDIT,
     "audit_log_recorded_actions",
     "The actions that are written to the audit log; all of them by default",
     _known_action,

@@ -15,10 +15,17 @@ from typing import Any, Literal, TypeVar, cast
 from urllib.parse import quote
 
 from app.core import base64url
-from app.core.texts import MAX_SOCKET_PATH_BYTES, one_line, sqlite_url, switch
+from app.core.texts import (
+    MAX_SOCKET_PATH_BYTES,
+    Word,
+    one_line,
+    one_of,
+    sqlite_url,
+    switch,
+    whole_number,
+)
 
 T = TypeVar("T")
-Word = TypeVar("Word", bound=str)
 
 PREFIX = "GATEHOUSE_"
 # Not part of the configuration: a secret given to a command, and a flag from bin/serve to gunicorn.
@@ -118,22 +125,17 @@ def folder(raw: str) -> Path:
 
 def choice(*allowed: Word) -> Callable[[str], Word]:
     """Read one of the `allowed` words."""
-
-    def parse(raw: str) -> Word:
-        if raw not in allowed:
-            raise ValueError(f"must be one of {', '.join(allowed)}")
-        return raw
-
-    return parse
+    return lambda raw: one_of(raw, allowed)
 
 
 def integer(least: int, most: int) -> Callable[[str], int]:
     """Read a whole number from `least` to `most`."""
 
     def parse(raw: str) -> int:
-        if not raw.isascii() or not raw.isdigit() or not least <= int(raw) <= most:
+        value = whole_number(raw)
+        if value is None or not least <= value <= most:
             raise ValueError(f"must be a whole number from {least} to {most}")
-        return int(raw)
+        return value
 
     return parse
 

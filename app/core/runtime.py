@@ -13,12 +13,12 @@ from app.core.access import Operator
 from app.core.clock import Clock
 from app.core.config import Config
 from app.core.http_client import HttpClient
-from app.core.mailer import Mailer
 
 if TYPE_CHECKING:
     from app.crypto.keyring import Keyring
     from app.crypto.passwords import Passwords
     from app.crypto.secret_box import SecretBox
+    from app.mail.mailer import Mailer
     from app.store.database import Database
     from app.store.limits import AttemptLimits, RateLimits
     from app.store.live_settings import LiveSettings

@@ -7,12 +7,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
-from app.core.texts import has_controls, parse_size, switch, whole_number
+from app.core.setting_groups import Group
+from app.core.texts import has_controls, one_of, parse_size, switch, whole_number
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
+DAY = 86_400
 # Up to here every integer is exact in a double, which is how many JSON readers store numbers.
 MAX_EXACT_INTEGER = 2**53
 
@@ -27,9 +29,13 @@ class Key(Generic[T]):
 
     Both raise ValueError; stored text that does not parse counts as not set.
     `meaning` says what it decides, `takes` which values it accepts, both without a full stop. The
-    members from `unit` on say the same to programs, as far as they apply.
+    members from `options` to `item_kind` say the same to programs, as far as they apply.
+    `is_public`: what visitors see depends on it. `is_guarded`: to change it takes a recent
+    confirmation, as for every sensitive one. `notice` is what it switches, in the words of a mail
+    to administrators; "" if they are not notified.
     """
 
+    group: Group
     name: str
     meaning: str
     takes: str
@@ -44,6 +50,9 @@ class Key(Generic[T]):
     maximum: int | None = None
     max_length: int | None = None
     item_kind: ItemKind | None = None
+    is_public: bool = False
+    is_guarded: bool = False
+    notice: str = ""
 
     @property
     def description(self) -> str:
@@ -60,20 +69,20 @@ class Key(Generic[T]):
             return self.default
 
 
-def boolean(name: str, meaning: str, *, default: bool) -> Key[bool]:
-    """Return a switch; only `auth_` keys accept words other than true and false."""
-    takes_words = name.startswith("auth_")
+def boolean(group: Group, name: str, meaning: str, *, default: bool, **about: Any) -> Key[bool]:
+    """Return a switch; `about` are further members of the key."""
 
     def render(value: object) -> str:
         text = _as_text(value)
-        if not takes_words and text not in {"true", "false"}:
+        if not group.takes_words and text not in {"true", "false"}:
             raise ValueError("must be true or false")
         return _as_text(switch(text))
 
-    return Key(name, meaning, "true or false", "boolean", default, switch, render)
+    return Key(group, name, meaning, "true or false", "boolean", default, switch, render, **about)
 
 
 def number(
+    group: Group,
     name: str,
     meaning: str,
     default: int,
@@ -82,6 +91,7 @@ def number(
     least: int = 1,
     most: int = MAX_EXACT_INTEGER,
     is_off_at_zero: bool = False,
+    **about: Any,
 ) -> Key[int]:
     """Return a whole number of `unit` within bounds; a stored value outside them is ignored.
 
@@ -108,15 +118,23 @@ def number(
     takes = f"{zero}{bounds} {unit}".rstrip()
     if unit == "bytes":
         takes += ", or with a unit such as MB or MiB"
-    told: dict[str, Any] = {
+    about |= {
         "unit": unit,
         "minimum": 0 if is_off_at_zero else least,
         "maximum": most,
     }
-    return Key(name, meaning, takes, "number", default, parse, render, **told)
+    return Key(group, name, meaning, takes, "number", default, parse, render, **about)
+
+
+def seconds(
+    group: Group, name: str, meaning: str, default: int, *, least: int = 1, most: int = DAY
+) -> Key[int]:
+    """Return a number of seconds, by default of up to a day."""
+    return number(group, name, meaning, default, unit="seconds", least=least, most=most)
 
 
 def text(
+    group: Group,
     name: str,
     meaning: str,
     default: str = "",
@@ -125,6 +143,7 @@ def text(
     multiline: bool = False,
     is_sensitive: bool = False,
     check: Callable[[str], str] = str,
+    **about: Any,
 ) -> Key[str]:
     """Return a text; `check` returns the normalized value or raises ValueError."""
 
@@ -143,13 +162,19 @@ def text(
     kind: ValueType = "multiline" if multiline else "string"
     takes = f"{'lines of text' if multiline else 'text'}, at most {max_length} characters"
     takes += ", never shown" if is_sensitive else ""
-    return Key(
-        name, meaning, takes, kind, default, str, render, is_sensitive, max_length=max_length
-    )
+    about |= {"is_sensitive": is_sensitive, "max_length": max_length}
+    return Key(group, name, meaning, takes, kind, default, str, render, **about)
 
 
 def choice(
-    name: str, meaning: str, default: str, options: tuple[str, ...], *, is_switch: bool = False
+    group: Group,
+    name: str,
+    meaning: str,
+    default: str,
+    options: tuple[str, ...],
+    *,
+    is_switch: bool = False,
+    **about: Any,
 ) -> Key[str]:
     """Return one of a few words: a string with options.
 
@@ -161,18 +186,19 @@ def choice(
         if is_switch:
             with suppress(ValueError):
                 word = _as_text(switch(word))
-        if word not in options:
-            raise ValueError(f"must be one of {', '.join(options)}")
-        return word
+        return one_of(word, options)
 
     def render(value: object) -> str:
         return parse(_as_text(value))
 
     takes = f"{', '.join(options[:-1])} or {options[-1]}"
-    return Key(name, meaning, takes, "string", default, parse, render, options=options)
+    return Key(
+        group, name, meaning, takes, "string", default, parse, render, options=options, **about
+    )
 
 
 def text_list(
+    group: Group,
     name: str,
     meaning: str,
     normalize: Callable[[str], str],
@@ -185,6 +211,7 @@ def text_list(
     least: int = 0,
     most: int = MAX_EXACT_INTEGER,
     item_kind: ItemKind = "text",
+    **about: Any,
 ) -> Key[tuple[str, ...]]:
     """Return a list of `least` to `most` strings without duplicates, sorted unless `in_order`.
 
@@ -194,20 +221,13 @@ def text_list(
     """
     takes = f"a JSON list of strings, such as {json.dumps(example)}"
 
-    def listed(value: object) -> list[Any]:
-        with suppress(ValueError, RecursionError):
-            entries = json.loads(value) if isinstance(value, str) else value
-            if isinstance(entries, list | tuple):
-                return list(entries)
-        raise ValueError(f"must be {takes}")
-
     def arranged(entries: list[str]) -> tuple[str, ...]:
         distinct = dict.fromkeys(entries)
         return tuple(distinct if in_order else sorted(distinct))
 
     def parse(text: str) -> tuple[str, ...]:
         kept = []
-        for entry in listed(text):
+        for entry in _entries(text, takes):
             try:
                 kept.append(normalize(entry.strip()))
             except (AttributeError, ValueError):
@@ -215,7 +235,7 @@ def text_list(
         return arranged(kept)
 
     def render(value: object) -> str:
-        entries = listed(value)
+        entries = _entries(value, takes)
         if not all(isinstance(entry, str) for entry in entries):
             raise ValueError(f"must be {takes}")
         kept = [normalize(entry.strip()) for entry in entries if entry.strip()]
@@ -225,8 +245,16 @@ def text_list(
         return json.dumps(arranged(kept))
 
     kind: ValueType = "string_enum_set" if options else "string_array"
-    told: dict[str, Any] = {"options": options, "item_kind": item_kind}
-    return Key(name, meaning, takes, kind, default, parse, render, **told)
+    about |= {"options": options, "item_kind": item_kind}
+    return Key(group, name, meaning, takes, kind, default, parse, render, **about)
+
+
+def _entries(value: object, takes: str) -> list[Any]:
+    with suppress(ValueError, RecursionError):
+        entries = json.loads(value) if isinstance(value, str) else value
+        if isinstance(entries, list | tuple):
+            return list(entries)
+    raise ValueError(f"must be {takes}")
 
 
 def _check_count(entries: list[str], least: int, most: int) -> None:

@@ -3,11 +3,14 @@
 import difflib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from fractions import Fraction
 from importlib import resources
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote, urlsplit
+
+Word = TypeVar("Word", bound=str)
 
 # The list behind `zoneinfo.available_timezones`, without the zones that the system adds.
 _ZONES = frozenset(resources.files("tzdata").joinpath("zones").read_text("ascii").split())
@@ -69,6 +72,17 @@ def _is_assigned(character: str) -> bool:
 def pluralized(number: int, one: str, many: str) -> str:
     """Return a number with the right word for it: `one` for 1, else `many`."""
     return f"{number} {one if number == 1 else many}"
+
+
+def one_of(word: str, allowed: Collection[Word]) -> Word:
+    """Return the one of the `allowed` words that it is.
+
+    Raises: ValueError.
+    """
+    for each in allowed:
+        if each == word:
+            return each
+    raise ValueError(f"must be one of {', '.join(allowed)}")
 
 
 def whole_number(text: str) -> int | None:

@@ -15,7 +15,7 @@ from app.installation.machine_checks import Finding, Level, fail, ok, warn
 from app.mail import operators as mails
 from app.mail.errors import MailDeliveryFailed
 from app.passkeys import relying_party
-from app.settings import keys, upkeep
+from app.settings import keys, mail_keys, upkeep
 from app.setup.queries import SetupState
 from app.store.database import reason_of
 from app.store.key_use import KeyUse
@@ -123,10 +123,10 @@ def mail(rt: Runtime) -> Finding:
 
 def _mail_server(rt: Runtime) -> Finding:
     """Check that the SMTP server, if configured, accepts mail; warn of half a configuration."""
-    host = rt.settings.get(keys.MAIL_SMTP_HOST)
-    sender = rt.settings.get(keys.MAIL_FROM_ADDRESS)
+    host = rt.settings.get(mail_keys.MAIL_SMTP_HOST)
+    sender = rt.settings.get(mail_keys.MAIL_FROM_ADDRESS)
     if host and sender:
-        port = rt.settings.get(keys.MAIL_SMTP_PORT)
+        port = rt.settings.get(mail_keys.MAIL_SMTP_PORT)
         try:
             mails.reach_server(rt)
         except MailDeliveryFailed as error:
@@ -134,7 +134,7 @@ def _mail_server(rt: Runtime) -> Finding:
                 f"Mails wait: the SMTP server {host}, port {port}, cannot be used: "
                 f"{error.public_message} Correct the mail_smtp_* settings, or start the server."
             )
-        if not (rt.settings.get(keys.MAIL_SECURITY) or is_loopback_name(host.lower())):
+        if not (rt.settings.get(mail_keys.MAIL_SECURITY) or is_loopback_name(host.lower())):
             return warn(
                 f"Mails, with their links and codes, go to {host}, port {port}, unencrypted. "
                 "Switch mail_security on, or use a server on this machine.",
@@ -142,7 +142,7 @@ def _mail_server(rt: Runtime) -> Finding:
             )
         return ok(f"SMTP server {host}, port {port}, sender {sender}.")
     if host or sender:
-        missing = keys.MAIL_FROM_ADDRESS.name if host else keys.MAIL_SMTP_HOST.name
+        missing = mail_keys.MAIL_FROM_ADDRESS.name if host else mail_keys.MAIL_SMTP_HOST.name
         return warn(f"{missing} is missing, so SMTP is not used. Set it, or unset the other.")
     folder = rt.config.mail_dir
     # The folder is created with the first mail, so check its closest existing ancestor.

@@ -14,6 +14,7 @@ from app.audit import keys as audit_keys
 from app.audit.models import Action
 from app.audit.queries import EntryFilter
 from app.audit_log import service as audit_log
+from app.core import product
 from app.core.runtime import Runtime
 from app.core.texts import is_time_zone
 from app.installation import health
@@ -39,17 +40,6 @@ REPORTED: dict[str, tuple[str, ...]] = {
     "new_users": (Action.SYSTEM_SETUP, Action.USER_REGISTER, Action.ADMIN_CREATE_USER),
     "deletions": (Action.ADMIN_FORCE_DELETE_USER, Action.USER_DELETE_ACCOUNT),
     "password_resets": (Action.USER_CONFIRM_PASSWORD_RESET,),
-}
-# What the file side counts, which does not report here.
-OF_FILES = {"uploads": 0, "share_creations": 0}
-FILE_STATS = {
-    "total_files": 0,
-    "total_file_bytes": 0,
-    "total_blobs": 0,
-    "total_blob_bytes": 0,
-    "total_shares": 0,
-    "uploads_today": 0,
-    "shares_today": 0,
 }
 
 
@@ -79,7 +69,7 @@ def overview(rt: Runtime, days: int, timezone: str, event_limit: int) -> dict[st
         "generated_at": now,
         "timezone": timezone,
         "days": days,
-        "stats": {**stats, "audit_events_today": reports[0]["total_events"], **FILE_STATS},
+        "stats": {**stats, "audit_events_today": reports[0]["total_events"], **product.FILE_STATS},
         "system_health": health.last_found(rt),
         "daily_reports": reports,
         "recent_events": audit_log.list_newest(rt, EntryFilter(), event_limit),
@@ -104,7 +94,7 @@ def _report(session: Session, day: Day, boundary: datetime | None) -> dict[str, 
     counts = hourly.counts_between(session, day.begins, day.ends, boundary)
     reported = {name: hourly.total_of(counts, actions) for name, actions in REPORTED.items()}
     total = hourly.total_of(counts, counts)
-    return {"date": day.date, **reported, **OF_FILES, "total_events": total}
+    return {"date": day.date, **reported, **product.OF_FILES, "total_events": total}
 
 
 def _stats(session: Session, now: datetime, midnight: datetime) -> dict[str, int]:

@@ -15,15 +15,15 @@ from prometheus_client import Counter
 
 from app.audit.models import Action, EntityType, Event
 from app.core.email_address import Mailbox, helo_name
-from app.core.mailer import Letter, SmtpConnection, SmtpServer
 from app.core.runtime import Runtime
-from app.core.smtp_failures import Undeliverable
 from app.core.texts import one_line
 from app.crypto.secret_box import SecretBox
+from app.mail.mailer import Letter, SmtpConnection, SmtpServer
 from app.mail.models import MailStatus, OutboxMail
 from app.mail.rendering import Rendered, render
+from app.mail.smtp_failures import Undeliverable
 from app.mail.templates import DESCRIPTIONS, Template
-from app.settings import keys
+from app.settings import frontend_keys, mail_keys
 from app.settings import service as settings
 from app.web import site
 
@@ -93,11 +93,11 @@ def smtp_server(rt: Runtime) -> SmtpServer | None:
     if not settings.is_mail_complete(rt.settings.get):
         return None
     return SmtpServer(
-        host=rt.settings.get(keys.MAIL_SMTP_HOST),
-        port=rt.settings.get(keys.MAIL_SMTP_PORT),
-        username=rt.settings.get(keys.MAIL_SMTP_USERNAME),
-        password=settings.secret(rt, keys.MAIL_SMTP_PASSWORD),
-        uses_tls=rt.settings.get(keys.MAIL_SECURITY),
+        host=rt.settings.get(mail_keys.MAIL_SMTP_HOST),
+        port=rt.settings.get(mail_keys.MAIL_SMTP_PORT),
+        username=rt.settings.get(mail_keys.MAIL_SMTP_USERNAME),
+        password=settings.secret(rt, mail_keys.MAIL_SMTP_PASSWORD),
+        uses_tls=rt.settings.get(mail_keys.MAIL_SECURITY),
         helo_name=_helo_name(rt),
     )
 
@@ -107,7 +107,7 @@ def _helo_name(rt: Runtime) -> str:
 
     That is the site's, unless it only means something within a network, such as localhost.
     """
-    if chosen := rt.settings.get(keys.MAIL_HELO_NAME):
+    if chosen := rt.settings.get(mail_keys.MAIL_HELO_NAME):
         return chosen
     origins = rt.settings.get(site.PUBLIC_SITE_URL)
     host = urlsplit(origins[0]).hostname or "" if origins else ""
@@ -115,7 +115,7 @@ def _helo_name(rt: Runtime) -> str:
         name = helo_name(host)
         if "." in name or ":" in name:
             return name
-    return Mailbox(rt.settings.get(keys.MAIL_FROM_ADDRESS)).domain
+    return Mailbox(rt.settings.get(mail_keys.MAIL_FROM_ADDRESS)).domain
 
 
 def event(recipient: str, kind: str, mail: ReadyMail | None, error: str | None) -> Event:
@@ -137,7 +137,7 @@ def event(recipient: str, kind: str, mail: ReadyMail | None, error: str | None) 
 
 
 def _letter(rt: Runtime, mail: ReadyMail) -> Letter:
-    sender = rt.settings.get(keys.MAIL_FROM_ADDRESS) or UNCONFIGURED_SENDER
+    sender = rt.settings.get(mail_keys.MAIL_FROM_ADDRESS) or UNCONFIGURED_SENDER
     return Letter(
         sender=Mailbox(sender, one_line(_sender_name(rt))),
         recipient=Mailbox(mail.recipient, mail.username if mail.names_recipient else ""),
@@ -150,9 +150,9 @@ def _letter(rt: Runtime, mail: ReadyMail) -> Letter:
 
 def _sender_name(rt: Runtime) -> str:
     """Return the sender's display name: the site's name unless `mail_from_name` is set."""
-    name = rt.settings.get(keys.MAIL_FROM_NAME)
-    is_set = name != keys.MAIL_FROM_NAME.default
-    return name if is_set else rt.settings.get(keys.BRANDING_TITLE)
+    name = rt.settings.get(mail_keys.MAIL_FROM_NAME)
+    is_set = name != mail_keys.MAIL_FROM_NAME.default
+    return name if is_set else rt.settings.get(frontend_keys.BRANDING_TITLE)
 
 
 def _deliver_to_file(rt: Runtime, mail: ReadyMail, letter: Letter) -> None:

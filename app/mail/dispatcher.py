@@ -21,8 +21,6 @@ from datetime import datetime, timedelta
 from app.audit import service as audit
 from app.core.logs import Outage
 from app.core.runtime import Runtime
-from app.core.smtp_failures import Undeliverable
-from app.core.smtp_replies import apart_from
 from app.crypto.secret_box import SecretUnreadable
 from app.crypto.tokens import random_uuid
 from app.mail import delivery, queries
@@ -40,13 +38,15 @@ from app.mail.outcomes import (
     in_outage,
 )
 from app.mail.rendering import rounded_duration
+from app.mail.smtp_failures import Undeliverable
+from app.mail.smtp_replies import apart_from
 from app.mail.templates import Template
-from app.settings import keys
+from app.settings import mail_keys
 from app.store.database import DATABASE_ERRORS, reason_of
 
 log = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=60)  # longer than any attempt, see core.mailer.Timeouts
+LEASE = timedelta(seconds=60)  # longer than any attempt, see mail.mailer.Timeouts
 TOLERANCE = timedelta(seconds=60)  # clock skew between two instances
 LIFETIME_REFRESH_AFTER = timedelta(minutes=1)
 EXPIRED = "its link or code has expired"
@@ -343,9 +343,9 @@ def _wait(rt: Runtime, transport: Transport) -> None:
 
 def _interval(rt: Runtime) -> float:
     try:
-        return rt.settings.get(keys.MAIL_DISPATCH_INTERVAL_SECONDS)
+        return rt.settings.get(mail_keys.MAIL_DISPATCH_INTERVAL_SECONDS)
     except DATABASE_ERRORS:
-        return keys.MAIL_DISPATCH_INTERVAL_SECONDS.default
+        return mail_keys.MAIL_DISPATCH_INTERVAL_SECONDS.default
 
 
 def _is_any_due(rt: Runtime, due: datetime) -> bool:

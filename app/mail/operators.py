@@ -9,17 +9,17 @@ from sqlalchemy import ColumnElement
 from app.audit import service as audit
 from app.audit.models import EntityType
 from app.core.access import Operator
-from app.core.mailer import SmtpConnection
 from app.core.runtime import Runtime
-from app.core.smtp_failures import Undeliverable
 from app.core.texts import folded
 from app.crypto.tokens import random_uuid
 from app.mail import delivery, dispatcher, queries
 from app.mail.delivery import ReadyMail
 from app.mail.errors import MailDeliveryFailed, MailFinished, MailNotConfigured, MailNotFound
+from app.mail.mailer import SmtpConnection
 from app.mail.models import MailStatus, OutboxMail
 from app.mail.rendering import TemplateText, built_in, fill, site_name
 from app.mail.service import send_ready
+from app.mail.smtp_failures import Undeliverable
 from app.mail.templates import Template
 from app.store.db import after_commit
 from app.store.paging import Page, Paging

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from app.core.runtime import Runtime
-from app.core.smtp_failures import Undeliverable
 from app.mail.delivery import ReadyMail
 from app.mail.models import MailStatus, OutboxMail
+from app.mail.smtp_failures import Undeliverable
 
 BACK_OFF = tuple(timedelta(seconds=seconds) for seconds in (5, 15, 60, 300, 900))
 MAX_ATTEMPTS = len(BACK_OFF) + 1

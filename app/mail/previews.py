@@ -20,7 +20,7 @@ from app.mail.rendering import (
     variables,
 )
 from app.mail.templates import DESCRIPTIONS, LANGUAGE, Template
-from app.settings import keys
+from app.settings import keys, mail_keys
 from app.web import site
 
 SAMPLES = {
@@ -77,7 +77,7 @@ def preview(rt: Runtime, template: Template, draft: Draft = Draft()) -> Preview:
     }
     values = variables(rt, template, {name: samples[name] for name in known.stored})
     rendered = fill(_drafted(rt, template, draft), values)
-    missing = keys.missing_placeholder(template, draft.html or "")
+    missing = mail_keys.missing_placeholder(template, draft.html or "")
     return Preview(rendered, unknown_placeholders(rendered), [missing] if missing else [])
 
 
@@ -102,9 +102,9 @@ def kept_html(rt: Runtime, template: Template, name: str) -> str:
 def _drafted(rt: Runtime, template: Template, draft: Draft) -> TemplateText:
     in_force = template_text(rt, template)
     try:
-        subject = keys.MAIL_TEMPLATE_SUBJECTS[template].render(draft.subject or "")
-        html = keys.MAIL_TEMPLATE_HTML[template].render(draft.html or "")
-    except keys.PlaceholderMissing:
+        subject = mail_keys.MAIL_TEMPLATE_SUBJECTS[template].render(draft.subject or "")
+        html = mail_keys.MAIL_TEMPLATE_HTML[template].render(draft.html or "")
+    except mail_keys.PlaceholderMissing:
         html = draft.html or ""  # shown as far as it goes, together with what is missing
     except ValueError as error:
         raise TemplateInvalid(f"The draft {error}.") from None

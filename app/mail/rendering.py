@@ -15,7 +15,7 @@ from app.core.mail_text import plain_text as plain_text
 from app.core.runtime import Runtime
 from app.core.texts import one_line
 from app.mail.templates import DESCRIPTIONS, Template
-from app.settings import keys
+from app.settings import frontend_keys, mail_keys
 from app.web import site
 
 FOLDER = Path(__file__).parent / "html"
@@ -61,7 +61,7 @@ class TemplateText:
 
 def site_name(rt: Runtime) -> str:
     """Return the site's name for use in mails."""
-    return rt.settings.get(keys.BRANDING_TITLE)
+    return rt.settings.get(frontend_keys.BRANDING_TITLE)
 
 
 def template_text(rt: Runtime, template: Template) -> TemplateText:
@@ -69,10 +69,10 @@ def template_text(rt: Runtime, template: Template) -> TemplateText:
 
     HTML that lacks what the mail is sent for, as older versions took it, counts as not set.
     """
-    html = rt.settings.get(keys.MAIL_TEMPLATE_HTML[template]).strip()
-    if keys.missing_placeholder(template, html) is not None:
+    html = rt.settings.get(mail_keys.MAIL_TEMPLATE_HTML[template]).strip()
+    if mail_keys.missing_placeholder(template, html) is not None:
         html = ""
-    subject = rt.settings.get(keys.MAIL_TEMPLATE_SUBJECTS[template])
+    subject = rt.settings.get(mail_keys.MAIL_TEMPLATE_SUBJECTS[template])
     return TemplateText(subject or DESCRIPTIONS[template].subject, html or built_in(template))
 
 
@@ -81,7 +81,8 @@ def render(rt: Runtime, template: Template, stored: Mapping[str, str]) -> Render
 
     A placeholder without a value stays visible as it was typed.
     """
-    secrets = DESCRIPTIONS[template].secrets
+    needed = mail_keys.MAILS[template].needs
+    secrets = (needed,) if needed else ()
     return fill(template_text(rt, template), variables(rt, template, stored), secrets)
 
 

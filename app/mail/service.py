@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 from app.audit import service as audit
 from app.core.config import Bucket
 from app.core.runtime import Runtime
-from app.core.smtp_failures import Undeliverable
 from app.crypto.secret_box import Resealed, Resealer
 from app.crypto.tokens import random_uuid
 from app.mail import delivery, queries
@@ -21,6 +20,7 @@ from app.mail.rendering import duration_in_words as duration_in_words
 from app.mail.rendering import exact_duration as exact_duration
 from app.mail.rendering import rounded_duration as rounded_duration
 from app.mail.rendering import site_name
+from app.mail.smtp_failures import Undeliverable
 from app.mail.templates import DESCRIPTIONS, Template
 from app.settings import service as settings
 from app.store import bulk

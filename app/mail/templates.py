@@ -33,14 +33,12 @@ class Link:
 class Description:
     """A template's default subject and the variables it knows.
 
-    `secrets` are the variables that grant access to whoever reads them, so they must not be logged.
     `names_recipient`: the To header carries the username.
     """
 
     subject: str
     variables: tuple[str, ...]
     link: Link | None = None
-    secrets: tuple[str, ...] = ()
     names_recipient: bool = False
 
     @property
@@ -60,13 +58,11 @@ DESCRIPTIONS: dict[Template, Description] = {
         "{{site_name}}: activate your account",
         ("username", "verification_url", "site_name", "expires_in"),
         Link("verification_url", VERIFY),
-        ("verification_url",),
     ),
     Template.CONTACT_CHANGE_CONFIRMATION: Description(
         "{{site_name}}: confirm this e-mail address",
         ("username", "verification_url", "site_name", "expires_in"),
         Link("verification_url", VERIFY),
-        ("verification_url",),
     ),
     Template.CONTACT_CHANGE_NOTICE: Description(
         "{{site_name}}: your e-mail address was changed",
@@ -76,7 +72,6 @@ DESCRIPTIONS: dict[Template, Description] = {
         "{{site_name}}: reset your password",
         ("username", "reset_url", "site_name", "expires_in"),
         Link("reset_url", RESET),
-        ("reset_url",),
     ),
     Template.PASSWORD_RESET_NOTICE: Description(
         "{{site_name}}: your password was changed",
@@ -86,19 +81,16 @@ DESCRIPTIONS: dict[Template, Description] = {
         "{{site_name}}: confirm your e-mail address",
         ("email", "verification_url", "provider_name", "site_name", "expires_in"),
         Link("verification_url", VERIFY_EXTERNAL),
-        ("verification_url",),
     ),
     Template.LOGIN_EMAIL_CODE: Description(
         "{{site_name}}: your sign-in code",
         # `expires_in` is exact, `good_for` is rounded for human readers.
         ("username", "code", "site_name", "expires_in", "lang", "good_for"),
-        secrets=("code",),
         names_recipient=True,
     ),
     Template.CONFIRMATION_CODE: Description(
         "{{site_name}}: confirm that it is you",
         ("username", "code", "site_name", "expires_in", "lang", "good_for"),
-        secrets=("code",),
         names_recipient=True,
     ),
     Template.SECURITY_NOTICE: Description(
@@ -108,6 +100,5 @@ DESCRIPTIONS: dict[Template, Description] = {
     Template.USER_INVITATION: Description(
         "You are invited to {{site_name}}",
         ("email", "invitation_url", "site_name", "expires_in"),
-        secrets=("invitation_url",),
     ),
 }

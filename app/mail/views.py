@@ -27,7 +27,7 @@ from app.mail.schemas import (
     variables_of,
 )
 from app.mail.templates import DESCRIPTIONS, Template
-from app.settings import keys
+from app.settings import mail_keys
 from app.settings.catalogue import SEND_TEST_MAIL
 from app.store.paging import Page, Paging
 from app.web.guards import admin_may_read, admin_required
@@ -168,10 +168,13 @@ def _template(name: str) -> Template:
 
 
 def _described(rt: Runtime, template: Template) -> dict[str, Any]:
-    subject, html = keys.MAIL_TEMPLATE_SUBJECTS[template], keys.MAIL_TEMPLATE_HTML[template]
+    subject, html = (
+        mail_keys.MAIL_TEMPLATE_SUBJECTS[template],
+        mail_keys.MAIL_TEMPLATE_HTML[template],
+    )
     return {
         "template": template,
-        "description": f"The mail {keys.MAIL_PURPOSES[template]}",
+        "description": f"The mail {mail_keys.MAILS[template].purpose}",
         "is_overridden": bool(rt.settings.get(subject) or rt.settings.get(html).strip()),
         "subject_key": subject.name,
         "html_key": html.name,

@@ -31,7 +31,7 @@ from app.mfa.errors import (
 from app.mfa.models import MAX_FACTOR_NAME_LENGTH, CodePurpose, MfaFactor
 from app.mfa.service import Notice
 from app.sessions import service as sessions
-from app.settings import keys
+from app.settings import frontend_keys, keys
 from app.store.flow_store import FlowState
 from app.users import identifiers
 from app.users import service as users
@@ -92,7 +92,7 @@ def start_setup(rt: Runtime, account: Account) -> StartedSetup:
         "secret": rt.secret_box.seal(secret, _setup_row_name(account.id)),
     }
     token = service.totp_setups(rt).open(account.id, waiting, timedelta(seconds=life), TOKEN_PREFIX)
-    title = rt.settings.get(keys.BRANDING_TITLE)
+    title = rt.settings.get(frontend_keys.BRANDING_TITLE)
     uri = totp.otpauth_uri(secret, title, account.email or account.username)
     return StartedSetup(token, life, secret, uri)
 

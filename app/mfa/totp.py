@@ -11,7 +11,7 @@ from app.core.clock import SKEW
 from app.core.texts import one_line
 from app.crypto.tokens import random_bytes
 from app.mfa import typed_codes
-from app.settings.keys import PRODUCT_TITLE
+from app.settings.frontend_keys import PRODUCT_TITLE
 
 STEP_SECONDS = 30
 DIGITS = 6

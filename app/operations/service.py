@@ -16,7 +16,7 @@ from app.core.logs import Outage
 from app.core.runtime import Runtime
 from app.mail import service as mail
 from app.mail.service import Outbox
-from app.settings import keys
+from app.settings import frontend_keys, keys
 from app.setup import service as setup
 from app.setup.queries import SetupState
 from app.store import redis as redis_client
@@ -29,24 +29,6 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 FRONTEND_CONFIG_VERSION = 3
-
-# What frontends are told of files, which are the business of another service.
-NONE_SUPPORTED: dict[str, Any] = {"enabled": False, "extensions": []}
-NO_PREVIEW_APPS: dict[str, Any] = {"version": 1, "apps": []}
-NO_THUMBNAILS: dict[str, Any] = {
-    "version": 1,
-    "image_thumbnail": NONE_SUPPORTED,
-    "image_preview": NONE_SUPPORTED,
-    "audio_thumbnail": NONE_SUPPORTED,
-    "video_thumbnail": NONE_SUPPORTED,
-}
-NO_MEDIA_KIND = {**NONE_SUPPORTED, "match": "extensions"}
-NO_MEDIA_DATA: dict[str, Any] = {
-    "version": 1,
-    "enabled": False,
-    "max_source_bytes": 0,
-    "kinds": {"image": NO_MEDIA_KIND, "audio": NO_MEDIA_KIND, "video": NO_MEDIA_KIND},
-}
 
 
 class CacheUnavailable(Unavailable):
@@ -123,21 +105,21 @@ def frontend_config(rt: Runtime) -> dict[str, Any]:
     return {
         "version": FRONTEND_CONFIG_VERSION,
         "branding": {
-            "title": get(keys.BRANDING_TITLE) or keys.BRANDING_TITLE.default,
-            "description": get(keys.BRANDING_DESCRIPTION),
-            "favicon_url": get(keys.BRANDING_FAVICON_URL),
-            "wordmark_dark_url": get(keys.BRANDING_WORDMARK_DARK_URL),
-            "wordmark_light_url": get(keys.BRANDING_WORDMARK_LIGHT_URL),
+            "title": get(frontend_keys.BRANDING_TITLE) or frontend_keys.BRANDING_TITLE.default,
+            "description": get(frontend_keys.BRANDING_DESCRIPTION),
+            "favicon_url": get(frontend_keys.BRANDING_FAVICON_URL),
+            "wordmark_dark_url": get(frontend_keys.BRANDING_WORDMARK_DARK_URL),
+            "wordmark_light_url": get(frontend_keys.BRANDING_WORDMARK_LIGHT_URL),
             "site_urls": list(site_urls),
             "allow_user_registration": passwords and get(keys.ALLOW_USER_REGISTRATION),
             "passkey_login_enabled": get(keys.PASSKEY_LOGIN_ENABLED),
             "password_login_enabled": passwords,
         },
         "downloads": {
-            "archive_download_user_enabled": get(keys.ARCHIVE_DOWNLOAD_USER),
-            "archive_download_share_enabled": get(keys.ARCHIVE_DOWNLOAD_SHARE),
+            "archive_download_user_enabled": get(frontend_keys.ARCHIVE_DOWNLOAD_USER),
+            "archive_download_share_enabled": get(frontend_keys.ARCHIVE_DOWNLOAD_SHARE),
         },
-        "media": {"image_preview_preference": get(keys.IMAGE_PREVIEW_PREFERENCE)},
+        "media": {"image_preview_preference": get(frontend_keys.IMAGE_PREVIEW_PREFERENCE)},
     }
 
 

@@ -15,6 +15,7 @@ from flask import (
 from flask.sansio.blueprints import BlueprintSetupState
 from flask.typing import ResponseReturnValue
 
+from app.core import product
 from app.core.logs import Outage
 from app.core.thread_pool import Overloaded
 from app.operations import reference, service
@@ -92,7 +93,7 @@ def frontend_config() -> ResponseReturnValue:
 @answers(PreviewAppsData(), name="getPreviewApps")
 def preview_apps() -> dict[str, Any]:
     """Return that no program shows files: a frontend asks at its start, whoever keeps the files."""
-    return service.NO_PREVIEW_APPS
+    return product.NO_PREVIEW_APPS
 
 
 @docs.get("/public/thumbnail-support")
@@ -100,7 +101,7 @@ def preview_apps() -> dict[str, Any]:
 @answers(ThumbnailSupportData(), name="getThumbnailSupport")
 def thumbnail_support() -> dict[str, Any]:
     """Return that there are no thumbnails."""
-    return service.NO_THUMBNAILS
+    return product.NO_THUMBNAILS
 
 
 @docs.get("/public/media-data-support")
@@ -108,7 +109,7 @@ def thumbnail_support() -> dict[str, Any]:
 @answers(MediaDataSupportData(), name="getMediaDataSupport")
 def media_data_support() -> dict[str, Any]:
     """Return that no media data is read."""
-    return service.NO_MEDIA_DATA
+    return product.NO_MEDIA_DATA
 
 
 @docs.get("/openapi.json")

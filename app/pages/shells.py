@@ -15,7 +15,7 @@ from app.pages import theme
 from app.pages.files import Content, all_files, catalogue_name
 from app.pages.registry import PAGES, Page
 from app.pages.texts import catalogues
-from app.settings import keys, page_keys
+from app.settings import frontend_keys, keys, page_keys
 from app.web import site
 
 HTML = "text/html; charset=utf-8"
@@ -50,14 +50,14 @@ class Look:
     def of(cls, rt: Runtime) -> "Look":
         """Return what the settings in force say."""
         get = rt.settings.get
-        icon = get(keys.BRANDING_FAVICON_URL)
+        icon = get(frontend_keys.BRANDING_FAVICON_URL)
         links, origins = get(page_keys.PAGES_FOOTER_LINKS), get(site.PUBLIC_SITE_URL)
         return cls(
-            title=get(keys.BRANDING_TITLE) or keys.PRODUCT_TITLE,
+            title=get(frontend_keys.BRANDING_TITLE) or frontend_keys.PRODUCT_TITLE,
             # The default is a path of the frontend, which these pages stand in for.
-            icon="" if icon == keys.BRANDING_FAVICON_URL.default else icon,
-            wordmark_light=get(keys.BRANDING_WORDMARK_LIGHT_URL),
-            wordmark_dark=get(keys.BRANDING_WORDMARK_DARK_URL),
+            icon="" if icon == frontend_keys.BRANDING_FAVICON_URL.default else icon,
+            wordmark_light=get(frontend_keys.BRANDING_WORDMARK_LIGHT_URL),
+            wordmark_dark=get(frontend_keys.BRANDING_WORDMARK_DARK_URL),
             accent=get(page_keys.PAGES_ACCENT_COLOR),
             theme=get(page_keys.PAGES_THEME),
             languages=get(page_keys.PAGES_LANGUAGES),

@@ -24,7 +24,7 @@ from app.core.runtime import Runtime
 from app.core.texts import origin_of
 from app.crypto.tokens import digest, random_uuid
 from app.passkeys.errors import FlowInvalid, PublicSiteUrlInvalid, PublicSiteUrlRequired
-from app.settings import keys
+from app.settings import frontend_keys, keys
 from app.store import flow_store
 from app.web import site
 
@@ -66,7 +66,9 @@ def current(rt: Runtime) -> Fido2Server:
         raise PublicSiteUrlInvalid
     origins = frozenset(map(origin_of, addresses))
     server = Fido2Server(
-        PublicKeyCredentialRpEntity(id=host, name=rt.settings.get(keys.BRANDING_TITLE) or host),
+        PublicKeyCredentialRpEntity(
+            id=host, name=rt.settings.get(frontend_keys.BRANDING_TITLE) or host
+        ),
         AttestationConveyancePreference.NONE,
         verify_origin=lambda origin: origin in origins,
     )

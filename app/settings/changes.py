@@ -24,11 +24,7 @@ from app.store.live_settings import LiveSettings
 Approve = Callable[[Session, Runtime], None]
 
 # What lets people in; every other administrator hears of a change.
-SIGN_IN_SWITCHES = {
-    keys.PASSWORD_LOGIN_ENABLED.name: "Signing in with a password",
-    keys.PASSKEY_LOGIN_ENABLED.name: "Signing in with a passkey",
-    keys.EMAIL_CODE_LOGIN_ENABLED.name: "The mailed code as a second factor",
-}
+SIGN_IN_SWITCHES = {name: key.notice for name, key in keys.ALL.items() if key.notice}
 _LAST_METHODS = {keys.PASSWORD_LOGIN_ENABLED.name, keys.PASSKEY_LOGIN_ENABLED.name}
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+from app.core.setting_groups import Group
 from app.core.setting_kinds import choice, text, text_list
 from app.core.texts import has_controls
 
@@ -62,6 +63,7 @@ def _footer_entry(entry: str) -> str:
 
 
 PAGES_SECTIONS = text_list(
+    Group.PAGES,
     "pages_sections",
     "Which of the built-in pages there are; an empty list means none",
     _one_of(SECTIONS),
@@ -71,6 +73,7 @@ PAGES_SECTIONS = text_list(
     in_order=True,
 )
 PAGES_HOME_PATH = text(
+    Group.PAGES,
     "pages_home_path",
     "Where / and a sign-in without a path of its own lead while there are pages",
     "/settings/profile",
@@ -78,12 +81,14 @@ PAGES_HOME_PATH = text(
     check=_path_of_site,
 )
 PAGES_THEME = choice(
+    Group.PAGES,
     "pages_theme",
     "How the pages look; system lets each visitor choose",
     "system",
     THEMES,
 )
 PAGES_ACCENT_COLOR = text(
+    Group.PAGES,
     "pages_accent_color",
     "Colour of buttons and links; made darker or lighter where it could not be read",
     "#2563eb",
@@ -91,12 +96,14 @@ PAGES_ACCENT_COLOR = text(
     check=_color,
 )
 PAGES_MESSAGE = text(
+    Group.PAGES,
     "pages_message",
     "What stands above the sign-in form, such as a legal notice",
     max_length=500,
     multiline=True,
 )
 PAGES_FOOTER_LINKS = text_list(
+    Group.PAGES,
     "pages_footer_links",
     "Links at the foot of every page, each a label and an address",
     _footer_entry,
@@ -105,6 +112,7 @@ PAGES_FOOTER_LINKS = text_list(
     most=MAX_FOOTER_LINKS,
 )
 PAGES_LANGUAGES = text_list(
+    Group.PAGES,
     "pages_languages",
     "Languages of the pages; the first is for visitors who prefer none of them",
     _one_of(LANGUAGES),

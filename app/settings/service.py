@@ -11,7 +11,7 @@ from app.core.runtime import Runtime
 from app.core.setting_kinds import Key
 from app.core.texts import did_you_mean, shortened
 from app.crypto.secret_box import SecretUnreadable
-from app.settings import keys
+from app.settings import keys, mail_keys
 from app.settings.errors import SettingUnknown
 from app.store.pubsub import Channel, Listener
 from app.store.redis import SETTINGS_CHANNEL
@@ -71,7 +71,7 @@ def is_mail_complete(value_of: Callable[[Key[str]], str]) -> bool:
 
     `value_of` returns the value of a setting.
     """
-    return bool(value_of(keys.MAIL_SMTP_HOST) and value_of(keys.MAIL_FROM_ADDRESS))
+    return bool(value_of(mail_keys.MAIL_SMTP_HOST) and value_of(mail_keys.MAIL_FROM_ADDRESS))
 
 
 def leaves_no_login_method(rt: Runtime, session: Session, texts: Mapping[str, str]) -> bool:

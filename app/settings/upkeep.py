@@ -1,7 +1,6 @@
 """Operations on all settings at once: list, validate, export, describe, re-encrypt."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -13,6 +12,7 @@ from app.audit import service as audit
 from app.audit.models import EntityType
 from app.core.access import Operator
 from app.core.runtime import Runtime
+from app.core.setting_groups import Group
 from app.core.setting_kinds import Key
 from app.crypto.secret_box import REDACTED, Resealed, Resealer, SecretUnreadable
 from app.settings import catalogue, keys, queries, service
@@ -20,17 +20,6 @@ from app.settings.models import SystemConfig
 from app.store.key_use import KeyUse
 
 Wire = str | list[str]
-
-# Each section lists the settings whose names start with one of its prefixes.
-SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Signing in, accounts and sessions", ("auth_",)),
-    ("Addresses of the site", ("public_", "cors_")),
-    ("Mail", ("mail_",)),
-    ("Built-in pages", ("pages_",)),
-    ("What the frontend shows", ("branding_", "archive_", "frontend_")),
-    ("Avatars, storage and teams", ("avatar_", "gravatar_", "default_", "team_")),
-    ("Audit log and clean-up", ("audit_", "maintenance_")),
-)
 
 HEAD = """\
 # Runtime settings
@@ -65,7 +54,7 @@ class Setting:
     @property
     def category(self) -> str:
         """The heading under which pages show it."""
-        return catalogue.category_of(self.key.name)
+        return self.key.group.category
 
     @property
     def value(self) -> Wire:
@@ -184,11 +173,12 @@ def default_of(key: Key[Any]) -> str:
 
 def page() -> str:
     """Return the content of docs/settings.md."""
-    return "\n".join([HEAD, *(_section(*section) for section in SECTIONS)])
+    sections = dict.fromkeys(group.section for group in Group)
+    return "\n".join([HEAD, *map(_section, sections)])
 
 
-def _section(title: str, beginnings: Sequence[str]) -> str:
-    found = [key for name, key in sorted(keys.ALL.items()) if name.startswith(tuple(beginnings))]
+def _section(title: str) -> str:
+    found = [key for _, key in sorted(keys.ALL.items()) if key.group.section == title]
     rows = (
         f"| `{key.name}` | {key.meaning} | {key.takes} | {default_of(key)} |\n" for key in found
     )

@@ -10,6 +10,7 @@ from flask import Flask, Response, request
 
 from app.core import setting_kinds
 from app.core.errors import BadRequest
+from app.core.setting_groups import Group
 from app.store.live_settings import LiveSettings
 from app.web import cookies, origin, site
 from app.web.runtime import runtime
@@ -55,11 +56,13 @@ def allowed_origin(entry: str) -> str:
 
 
 ENABLED = setting_kinds.boolean(
+    Group.CORS,
     "cors_enabled",
     "Whether pages of the origins in cors_allowed_origins may call this service",
     default=False,
 )
 ALLOWED_ORIGINS = setting_kinds.text_list(
+    Group.CORS,
     "cors_allowed_origins",
     "The other origins whose pages may read answers; * alone means any, then without credentials",
     allowed_origin,
@@ -67,11 +70,13 @@ ALLOWED_ORIGINS = setting_kinds.text_list(
     item_kind="origin",
 )
 ALLOW_CREDENTIALS = setting_kinds.boolean(
+    Group.CORS,
     "cors_allow_credentials",
     "Whether browsers send cookies with calls from cors_allowed_origins; not together with *",
     default=False,
 )
 MAX_AGE_SECONDS = setting_kinds.number(
+    Group.CORS,
     "cors_max_age_secs",
     "How long a browser may remember the answer to a preflight",
     3600,

@@ -31,6 +31,7 @@ from app.core.config import Bucket
 from app.core.errors import RateLimited, Unauthenticated
 from app.core.logs import note_caller
 from app.core.runtime import Runtime
+from app.core.setting_groups import Group
 from app.crypto.tokens import random_fraction
 from app.web import cookies, origin, peer
 from app.web.operation import Access, Operation, View, operation_of
@@ -47,6 +48,7 @@ ADMIN_CHECK = "gatehouse_require_still_admin"
 # How recent a confirmation must be where one is asked for whatever the settings say.
 CONFIRMED_WITHIN = timedelta(minutes=15)
 CONFIRMATION_MAX_AGE_SECONDS = setting_kinds.number(
+    Group.SIGN_IN,
     "auth_confirmation_max_age_secs",
     "How long after a sign-in or a confirmation dangerous changes are allowed without confirming "
     "again; 0 asks only where it is always asked",
@@ -56,6 +58,7 @@ CONFIRMATION_MAX_AGE_SECONDS = setting_kinds.number(
     least=60,
     most=86_400,
     is_off_at_zero=True,
+    is_guarded=True,
 )
 
 # "always", or only if the setting above is not 0.

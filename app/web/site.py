@@ -9,6 +9,7 @@ from flask import Response
 
 from app.core import setting_kinds
 from app.core.runtime import Runtime
+from app.core.setting_groups import Group
 
 MAX_SITE_ORIGIN_LENGTH = 512
 LOGIN_PAGE = "/login"
@@ -73,20 +74,26 @@ def storable_origin(origin: str) -> str:
 
 
 PUBLIC_SITE_URL = setting_kinds.text_list(
+    Group.SITE,
     "public_site_url",
     "The origins at which this site is reached, in order; links and passkeys use the first one",
     site_origin,
     example=("https://files.example",),
     item_kind="origin",
     in_order=True,
+    is_public=True,
 )
 STRICT_REQUEST_SOURCE = setting_kinds.boolean(
+    Group.REQUEST_SOURCES,
     "auth_strict_request_source",
     "Whether requests that change something must name their source, even from scripts",
     default=False,
 )
 COOKIE_SECURE = setting_kinds.boolean(
-    "auth_cookie_secure", "Whether browsers send the cookies over https only", default=True
+    Group.SIGN_IN,
+    "auth_cookie_secure",
+    "Whether browsers send the cookies over https only",
+    default=True,
 )
 
 

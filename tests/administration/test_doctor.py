@@ -12,10 +12,10 @@ from app import factory
 from app.avatars import render_process
 from app.core.clock import Clock
 from app.core.config import Argon2Cost, Config
-from app.core.mailer import Mailer
 from app.crypto.passwords import Passwords
 from app.installation import machine_checks
 from app.installation.machine_checks import fail
+from app.mail.mailer import Mailer
 from app.settings import queries as settings_queries
 from app.store import redis as redis_client
 from tests.support.clock import FakeClock

@@ -15,7 +15,7 @@ from app.core.errors import DatabaseUnavailable
 from app.crypto.keyring import Keyring
 from app.installation import cleanup, secret_keys
 from app.sessions.models import LoginSession
-from app.settings import keys
+from app.settings import mail_keys
 from app.settings import service as settings
 from app.settings.models import SystemConfig
 from app.storage_policies.models import StoragePolicyGroup, StoragePolicyGroupItem
@@ -80,7 +80,7 @@ def test_rotation_encrypts_the_stored_secrets_under_the_new_key(line, rt):
     assert line.json("keys", "rotate")["resealed"] == 1
     assert stored(rt, "mail_smtp_password") != old
     assert rt.secret_box.is_current(stored(rt, "mail_smtp_password"))
-    assert settings.secret(rt, keys.MAIL_SMTP_PASSWORD) == "open sesame"
+    assert settings.secret(rt, mail_keys.MAIL_SMTP_PASSWORD) == "open sesame"
 
 
 def test_rotation_leaves_alone_what_it_cannot_read(line, rt):
@@ -127,7 +127,7 @@ def test_what_older_keys_of_the_environment_encrypted_is_encrypted_under_the_fir
     configure(with_old, mail_smtp_password="open sesame")
     answer = CommandLine(make_app(secret_keys=(NEW, OLD))).json("keys", "rotate")
     assert (answer["key"]["id"], answer["resealed"]) == ("new", 1)
-    assert settings.secret(with_new, keys.MAIL_SMTP_PASSWORD) == "open sesame"
+    assert settings.secret(with_new, mail_keys.MAIL_SMTP_PASSWORD) == "open sesame"
     [entry] = audit_rows(rt, "config_action_execute")
     assert "new" in entry.details
 

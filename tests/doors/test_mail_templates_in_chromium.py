@@ -10,7 +10,7 @@ from app.core.runtime import Runtime
 from app.mail import service as mail
 from app.mail.previews import SAMPLES
 from app.mail.templates import DESCRIPTIONS, Template
-from app.settings import keys
+from app.settings import mail_keys
 from tests.doors.findings import Findings
 from tests.support.browser import needs_chromium
 from tests.support.initial_state import InitialState
@@ -43,7 +43,7 @@ def change(page: Page, template: Template) -> None:
     """Set words of its own, with all variables that there are."""
     names = " ".join(f"{{{{{name}}}}}" for name in DESCRIPTIONS[template].variables)
     page.locator("[name=subject]").fill(f"Own {template} of {{{{site_name}}}}")
-    if needed := keys.MAIL_NEEDS.get(template):
+    if needed := mail_keys.MAILS[template].needs:
         page.locator("[name=html]").fill("<p>Words that lack something</p>")
         expect(page.locator(".preview .note")).to_contain_text(f"Missing: {{{{{needed}}}}}")
     page.locator("[name=html]").fill(f"<p>Words of {template}: {names}</p>")

@@ -15,7 +15,13 @@ from tests.support.openapi import DOCUMENT
 APP = Path(__file__).parents[2] / "app"
 COMMAND = re.compile(r"\b(?:flask|gatehouse) [a-z-]+|\bchmod |bin/serve|(?<![\w-])--[a-z]{2,}")
 # Before there is a service, and what speaks to whoever starts it or has typed a command.
-OF_OPERATORS = ("cli.py", "commands.py", "providers/fields.py", "core/folders.py", "crypto/keyring.py")
+OF_OPERATORS = (
+    "cli.py",
+    "commands.py",
+    "providers/fields.py",
+    "core/folders.py",
+    "crypto/keyring.py",
+)
 # A remedy, and the head of a page of our documentation.
 REMEDY = re.compile("remedy|IF_LOST|HEAD", re.IGNORECASE)
 

@@ -11,9 +11,9 @@ import sqlalchemy as sa
 
 from app.audit import queries as audit_queries
 from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
-from app.core.mailer import Mailer, Timeouts
 from app.crypto.tokens import random_digits
 from app.login import completion
+from app.mail.mailer import Mailer, Timeouts
 from app.mfa import email_codes
 from app.profile import preferences
 from app.sessions.models import LoginSession

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.core.mailer import Mailer
+from app.mail.mailer import Mailer
 from tests.support.outbox import use_smtp
 from tests.support.smtp import Authority, RecordingSmtpServer
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import app.core.letter
 from app.core.email_address import Mailbox
-from app.core.mailer import Letter
 from app.core.texts import one_line
+from app.mail.mailer import Letter
 from tests.support.mailbox import html_of, parsed, text_of
 from tests.support.strategies import CHARACTERS
 

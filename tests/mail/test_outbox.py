@@ -13,9 +13,9 @@ import sqlalchemy as sa
 from prometheus_client import REGISTRY
 
 from app.core.access import COMMAND_LINE
-from app.core.mailer import Mailer
 from app.mail import dispatcher, operators, queries, service
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
+from app.mail.mailer import Mailer
 from app.mail.models import MailStatus, OutboxMail
 from app.mail.templates import Template
 from app.store.database import DATABASE_ERRORS

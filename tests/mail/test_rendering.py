@@ -10,7 +10,7 @@ from app.mail import dispatcher, service
 from app.mail.rendering import TemplateText, built_in, fill, plain_text, render
 from app.mail.service import duration_in_words, exact_duration, rounded_duration
 from app.mail.templates import DESCRIPTIONS, Template
-from app.settings import keys
+from app.settings import mail_keys
 from tests.support.factories import configure
 from tests.support.mailbox import html_of, text_of
 from tests.support.outbox import TOKEN, queue
@@ -65,12 +65,12 @@ class Tags(HTMLParser):
 
 
 def test_the_settings_know_every_template():
-    assert [template.value for template in Template] == list(keys.MAIL_PURPOSES)
+    assert [template.value for template in Template] == list(mail_keys.MAILS)
     assert set(DESCRIPTIONS) == set(Template)
-    secrets = {template: DESCRIPTIONS[template].secrets for template in Template}
-    assert {name: (needed,) for name, needed in keys.MAIL_NEEDS.items()} == {
-        name: secret for name, secret in secrets.items() if secret
-    }
+    for template, description in DESCRIPTIONS.items():
+        needed = mail_keys.MAILS[template].needs
+        assert needed in {"", *description.variables}
+        assert not description.link or description.link.variable == needed
 
 
 @ALL

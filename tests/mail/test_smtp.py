@@ -11,10 +11,9 @@ import time
 
 import pytest
 
-from app.core import mailer
-from app.core.mailer import Mailer, Timeouts
-from app.mail import dispatcher, operators
+from app.mail import dispatcher, mailer, operators
 from app.mail.errors import MailDeliveryFailed
+from app.mail.mailer import Mailer, Timeouts
 from app.mail.models import MailStatus
 from tests.support.factories import configure
 from tests.support.mailbox import html_of, text_of
@@ -633,7 +632,7 @@ IN_A_SERVING_PROCESS = """
     import flask, gevent
     from app.core import mailer
     from app.core.email_address import Mailbox
-    from app.core.mailer import Undeliverable
+    from app.mail.mailer import Undeliverable
 
     certificate, authority = sys.argv[1:]
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

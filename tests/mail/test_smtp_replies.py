@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.core.smtp_replies import ReplyVerdict, apart_from, judge
+from app.mail.smtp_replies import ReplyVerdict, apart_from, judge
 
 WAITS, ALONE, ENDS = ReplyVerdict.WAITS, ReplyVerdict.ENDS_ALONE, ReplyVerdict.ENDS
 ADA = "ada@example.com"

@@ -94,6 +94,6 @@ def test_no_text_is_unused():
 
 
 def test_no_text_is_missing():
-    used = set(re.findall(r'\bt\("([\w.-]+)"', sources()))
+    used = set(re.findall(r'\bt\(\s*"([\w.-]+)"', sources()))
     assert used
     assert {key for key in used if not key.endswith(".")} - keys() == set()

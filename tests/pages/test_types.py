@@ -19,6 +19,39 @@ MAX_LINES = 300
 BELOW = {"base": (), "signin": ("base",), "console": ("base",)}
 BELOW |= dict.fromkeys(("account", "admin"), ("base", "console"))
 
+# What the compiler refuses.
+WRONG = """// @ts-check
+import { call, callForFile } from "./base/api.js";
+import { list } from "./console/list.js";
+import { orSignIn } from "./base/session.js";
+const host = document.body;
+const label = "";
+call("get", "/auth/you"); // wrong
+call("get", "/auth/login"); // wrong
+call("post", "/auth/login", { body: { identifier: "ada" } }); // wrong
+call("post", "/auth/login", { body: { identifier: "ada", password: 1 } }); // wrong
+call("post", "/auth/login", { body: { identifier: "ada", password: "", remember: 1 } }); // wrong
+call("patch", "/admin/config", { body: { unset: [], force: true } }); // wrong
+call("get", "/admin/users", { query: { role: "queen" } }); // wrong
+call("get", "/admin/users", { query: { roles: "admin" } }); // wrong
+call("get", "/admin/users/{id}", { path: { user: 1 } }); // wrong
+call("get", "/auth/me").then((me) => me.nickname); // wrong
+orSignIn(call("get", "/admin/users")).then(({ items }) => items[0]?.nickname); // wrong
+callForFile("get", "/docs/nothing"); // wrong
+list({
+  host,
+  label,
+  ask: (query) => call("get", "/admin/users", { query }),
+  columns: [{ label, cell: (user) => user.nickname }], // wrong
+});
+list({
+  host,
+  label,
+  columns: [{ label, cell: (user) => user.username }], // wrong: what is asked for stands below
+  ask: (query) => call("get", "/admin/users", { query }), // wrong, therefore
+});
+"""
+
 
 @pytest.fixture(scope="module")
 def packages() -> Path:
@@ -56,16 +89,19 @@ def npx(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_modules_compile_and_what_does_not_fit_the_description_does_not(folder: Path) -> None:
     """Types that promise less would let everything pass."""
-    wrong = """// @ts-check
-import { call } from "./base/api.js";
-call("post", "/auth/login", { body: { identifier: "ada" } });
-call("get", "/auth/you");
-call("get", "/auth/me").then((me) => me.nickname);
-"""
-    (folder / "static" / "wrong.js").write_text(wrong)
+    (folder / "static" / "wrong.js").write_text(WRONG)
     checked = npx(folder, "tsc", "--project", ".")
     faults = re.findall(r"^(\S+)\((\d+),", checked.stdout, re.MULTILINE)
-    assert faults == [("static/wrong.js", line) for line in ("3", "4", "5")], checked.stdout
+    lines = [n for n, line in enumerate(WRONG.splitlines(), 1) if "// wrong" in line]
+    assert faults == [("static/wrong.js", str(line)) for line in lines], checked.stdout
+
+
+def test_no_module_and_no_type_promises_less_than_it_could() -> None:
+    """What has the type `any` could be read and sent as anything."""
+    for file in (*STATIC.rglob("*.js"), STATIC.parent / "types.d.ts"):
+        comments = re.findall(r"/\*\*.*?\*/", file.read_text(), re.DOTALL)
+        types = file.read_text() if file.suffix == ".ts" else "\n".join(comments)
+        assert not re.search(r"[{<(|:] *any\b|\bany *[}>)|\[]", types), file
 
 
 def test_every_module_is_checked_and_short() -> None:

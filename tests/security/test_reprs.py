@@ -49,7 +49,6 @@ HARMLESS = {
     "TemplateText.subject",
     "TemplateText.html",
     "Rendered.redacted_subject",  # without secrets
-    "Description.secrets",  # the names of variables
     "Config.password_threads",
     "Account.must_change_password",
     "PublicState.password_login_enabled",

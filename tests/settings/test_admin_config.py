@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.settings import keys, queries
+from app.settings import keys, mail_keys, queries
 from app.settings import service as settings
 from tests.support import outbox
 from tests.support.api import ORIGIN
@@ -140,7 +140,7 @@ def test_a_secret_is_neither_shown_nor_recorded_nor_lost(boss, rt):
     assert put(boss, "mail_smtp_password", SECRET).ok()["value"] == REDACTED
     put(boss, "mail_smtp_password", REDACTED).ok()
     patch(boss, values={"mail_smtp_password": REDACTED, "branding_title": "x"}).ok()
-    assert settings.secret(rt, keys.MAIL_SMTP_PASSWORD) == SECRET
+    assert settings.secret(rt, mail_keys.MAIL_SMTP_PASSWORD) == SECRET
     for path in ("", "/export", "/mail_smtp_password", "?limit=100"):
         assert SECRET not in boss.get(CONFIG + path).text
     with rt.reading() as session:

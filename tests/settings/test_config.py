@@ -5,7 +5,7 @@ import json
 import pytest
 import sqlalchemy as sa
 
-from app.settings import keys
+from app.settings import keys, mail_keys
 from app.settings import queries as settings_queries
 from app.settings import service as settings
 from app.settings.models import SystemConfig
@@ -126,7 +126,7 @@ def test_nothing_else_gets_into_an_address_list(line, entry):
 def test_secret_is_read_from_standard_input_and_never_shown(line, rt):
     shown = line.json("config", "set", "mail_smtp_password", "-", stdin="open sesame\n")
     assert shown == {"key": "mail_smtp_password", "value": REDACTED}
-    assert settings.secret(rt, keys.MAIL_SMTP_PASSWORD) == "open sesame"
+    assert settings.secret(rt, mail_keys.MAIL_SMTP_PASSWORD) == "open sesame"
     for arguments in (("get", "mail_smtp_password"), ("list",), ("export",)):
         assert "sesame" not in line("config", *arguments).text
     [entry] = audit_rows(rt, "config_update")

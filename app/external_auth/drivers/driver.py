@@ -2,12 +2,10 @@
 
 A driver uses neither the database nor Redis; its callers have no transaction open.
 
-requests-oauthlib builds and sends the requests, through the guarded transport. Its own parsing of
-responses is not strict enough (it accepts form encoding for JSON) and trips over scopes spelled
-differently, so a response is validated first and only what is needed is passed on.
+requests-oauthlib builds and sends the requests, through the guarded transport; `_TokenClient` reads
+what token endpoints answer.
 """
 
-import io
 import json
 import logging
 import os
@@ -20,7 +18,7 @@ from typing import Any, ClassVar, Concatenate, NoReturn, ParamSpec, TypeVar
 from urllib.parse import quote_plus
 
 import requests
-from oauthlib.oauth2 import WebApplicationClient
+from oauthlib.oauth2 import OAuth2Token, WebApplicationClient
 from prometheus_client import Counter
 from requests.auth import HTTPBasicAuth
 from requests_oauthlib import OAuth2Session
@@ -322,9 +320,10 @@ class Driver(ABC):
         if basic_auth and secret:
             # RFC 6749 §2.3.1: both are form-encoded before being joined by a colon.
             authentication = HTTPBasicAuth(quote_plus(client_id), quote_plus(secret))
-        with OAuth2Session(client_id, redirect_uri=callback.redirect_uri) as session:
+        client = _TokenClient(client_id)
+        with OAuth2Session(client=client, redirect_uri=callback.redirect_uri) as session:
             self.http_client.guard(session)
-            session.register_compliance_hook("access_token_response", _checked)
+            session.register_compliance_hook("access_token_response", client.read)
             found: Mapping[str, str] = session.fetch_token(
                 url,
                 code=callback.code,
@@ -337,23 +336,30 @@ class Driver(ABC):
         return found
 
 
-def _checked(response: requests.Response) -> requests.Response:
-    """Return a response reduced to the validated members that are needed.
+class _TokenClient(WebApplicationClient):
+    """Reads the answer of a token endpoint as strictly as RFC 6749 puts it, section 5.1.
 
-    Raises: ProviderRejected.
+    oauthlib's own client takes form encoding for JSON, and trips over scopes spelt differently.
     """
-    answer = json_object(response)
-    token, kind, id_token = (
-        answer.get(name) for name in ("access_token", "token_type", "id_token")
-    )
-    if not isinstance(token, str) or not _ACCESS_TOKEN.fullmatch(token):
-        raise ProviderRejected(error_word(answer.get("error")) or "there is no access token")
-    if kind is not None and (not isinstance(kind, str) or kind.lower() != "bearer"):
-        raise ProviderRejected("the token type is not bearer")
-    kept = {"access_token": token, "token_type": "Bearer"}
-    if isinstance(id_token, str):
-        kept["id_token"] = id_token
-    checked = requests.Response()
-    checked.encoding = "utf-8"
-    checked.raw = io.BytesIO(json.dumps(kept).encode())
-    return checked
+
+    def read(self, response: requests.Response) -> requests.Response:
+        """Keep the validated members that are needed; a hook of the session.
+
+        Raises: ProviderRejected.
+        """
+        answer = json_object(response)
+        token, kind, id_token = (
+            answer.get(name) for name in ("access_token", "token_type", "id_token")
+        )
+        if not isinstance(token, str) or not _ACCESS_TOKEN.fullmatch(token):
+            raise ProviderRejected(error_word(answer.get("error")) or "there is no access token")
+        if kind is not None and (not isinstance(kind, str) or kind.lower() != "bearer"):
+            raise ProviderRejected("the token type is not bearer")
+        self.token = {"access_token": token, "token_type": "Bearer"}
+        if isinstance(id_token, str):
+            self.token["id_token"] = id_token
+        return response
+
+    def parse_request_body_response(self, body: str, scope: Any = None, **_: Any) -> OAuth2Token:  # noqa: ARG002
+        """Return what `read` kept."""
+        return OAuth2Token(self.token)

@@ -4,18 +4,20 @@
 import { call } from "../base/api.js";
 import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
+import { field, textInput } from "../base/form.js";
 import { ago, moment, momentOf } from "../base/format.js";
 import { t } from "../base/i18n.js";
 import { leaveFor } from "../base/page.js";
 import { orSignIn, tellSignedOut } from "../base/session.js";
 import { actionText, ownActions } from "../console/actions.js";
 import { deviceWords } from "../console/agents.js";
-import { actButton, field, select, textInput } from "../console/fields.js";
+import { actButton, select } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 import { panel } from "../console/panel.js";
 
-/** @typedef {import("../../types").Data<"get", "/auth/activity">["items"][number]} Item */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"get", "/auth/activity">["items"][number]} Item */
 
 open(() => {
   const host = el("div", { class: "list" });
@@ -32,6 +34,15 @@ open(() => {
     host,
     label: t("activity.title"),
     filters,
+    ask: ({ after, before, ...query }, signal) =>
+      call("get", "/auth/activity", {
+        query: {
+          ...query,
+          after: after && momentOf(`${after}T00:00`),
+          before: before && endOf(before),
+        },
+        signal,
+      }),
     columns: [
       { label: t("activity.event"), cell: ({ action }) => actionText(action) },
       { label: t("activity.by"), cell: ({ by }) => t(`activity.by.${by}`) },
@@ -47,15 +58,6 @@ open(() => {
         cell: ({ at }) => el("time", { datetime: at, title: ago(at) }, moment(at)),
       },
     ],
-    ask: ({ after, before, ...query }, signal) =>
-      call("get", "/auth/activity", {
-        query: {
-          ...query,
-          after: after && momentOf(`${after}T00:00`),
-          before: before && endOf(before),
-        },
-        signal,
-      }),
   });
   byId("page-actions").append(reloadButton(reload));
 });

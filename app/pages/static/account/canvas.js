@@ -12,9 +12,7 @@ const COLOURS = [
   [40, 80, 200],
   [20, 20, 24],
 ];
-/**
- * Compression changes colours, and so does the little noise of some browsers, which nobody sees.
- */
+// Compression changes colours, and so does the little noise of some browsers, which nobody sees.
 const TOLERANCE = 40;
 
 /**

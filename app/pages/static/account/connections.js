@@ -18,10 +18,9 @@ import { empty, panel } from "../console/panel.js";
 import { table } from "../console/table.js";
 import { toast } from "../console/toast.js";
 
-/** @typedef {import("../../types").Data<"get", "/auth/external-auth/links">[number]} Link */
-/**
- * @typedef {import("../../types").Data<"get", "/auth/external-auth/providers">[number]} Provider
- */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"get", "/auth/external-auth/links">[number]} Link */
+/** @typedef {Data<"get", "/auth/external-auth/providers">[number]} Provider */
 
 const OWN = { conflict: "security.last_way" };
 

@@ -2,9 +2,8 @@
 // Chooses a square of a picture: by pointer, by keyboard, and by buttons.
 
 import { openDialog } from "../base/dialog.js";
-import { el } from "../base/dom.js";
+import { el, say } from "../base/dom.js";
 import { t } from "../base/i18n.js";
-import { say } from "../base/page.js";
 import { button } from "../console/fields.js";
 import { pictureOf } from "./canvas.js";
 

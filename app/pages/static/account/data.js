@@ -1,7 +1,7 @@
 // @ts-check
 // A copy of everything that is stored about somebody, and the end of the account.
 
-import { call } from "../base/api.js";
+import { call, callForFile } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
@@ -11,7 +11,7 @@ import { orSignIn, tellSignedOut } from "../base/session.js";
 import { actButton } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { panel } from "../console/panel.js";
-import { callForFile, saveFile, today } from "../console/save_file.js";
+import { saveFile, today } from "../console/save_file.js";
 import { toast } from "../console/toast.js";
 
 const FORMATS = /** @type {const} */ (["zip", "json"]);

@@ -4,18 +4,17 @@
 import { call } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { el, replace } from "../base/dom.js";
-import { act, handle } from "../base/form.js";
+import { field, handle, textInput } from "../base/form.js";
 import { rich, t } from "../base/i18n.js";
 import { onDemand } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { CHECKS } from "../base/rules.js";
-import { button, field, submitLine, textInput } from "../console/fields.js";
+import { actButton, button, submitLine } from "../console/fields.js";
 import { badge, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
 
-/**
- * @typedef {Pick<import("../base/session.js").Me, "email" | "email_verified" | "pending_email">} Address
- */
+/** @import { Me } from "../base/session.js" */
+/** @typedef {Pick<Me, "email" | "email_verified" | "pending_email">} Address */
 
 /**
  * @param {HTMLElement} host
@@ -48,12 +47,9 @@ export function showEmail(host, address) {
 /** @param {Address} address */
 function pending({ pending_email: waiting }) {
   if (!waiting) return null;
-  const again = button(t("email.resend"), { class: "secondary small" });
-  again.addEventListener("click", async () => {
-    const isSent = await act(again, t("one_moment"), () =>
-      orSignIn(call("post", "/auth/email/change/resend")),
-    );
-    if (isSent) toast(t("email.resent"));
+  const again = actButton(t("email.resend"), { class: "secondary small" }, async () => {
+    await orSignIn(call("post", "/auth/email/change/resend"));
+    toast(t("email.resent"));
   });
   return el(
     "div",

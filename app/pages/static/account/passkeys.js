@@ -6,19 +6,20 @@ import { asOwner } from "../base/confirm.js";
 import { confirmed, formDialog } from "../base/dialog.js";
 import { el, replace } from "../base/dom.js";
 import { ago, day, moment } from "../base/format.js";
-import { act } from "../base/form.js";
+import { act, field, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { showNotice, showProblem } from "../base/problem.js";
 import { onDemand } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { createPasskey, isPossible, NoPasskey } from "../base/webauthn.js";
 import { platformWords } from "../console/agents.js";
-import { button, field, textInput } from "../console/fields.js";
+import { button } from "../console/fields.js";
 import { badge, empty, panel } from "../console/panel.js";
 import { table } from "../console/table.js";
 import { toast } from "../console/toast.js";
 
-/** @typedef {import("../../types").Data<"get", "/auth/passkeys">[number]} Passkey */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"get", "/auth/passkeys">[number]} Passkey */
 
 const MAX_NAME_LENGTH = 128;
 const NAME_FIELDS = { "passkey.name_invalid": "name", "passkey.name_too_long": "name" };
@@ -146,7 +147,7 @@ function askName(host) {
       if (!started) return false;
       let credential;
       try {
-        credential = await createPasskey(/** @type {any} */ (started.public_key).publicKey);
+        credential = await createPasskey(started.public_key.publicKey);
       } catch (error) {
         if (!(error instanceof NoPasskey)) throw error;
         problem.textContent = error.isSilent ? "" : t(`passkey.${error.reason}`);

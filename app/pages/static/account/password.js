@@ -3,12 +3,12 @@
 
 import { call } from "../base/api.js";
 import { el, replace } from "../base/dom.js";
-import { act, handle } from "../base/form.js";
+import { handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { showNotice } from "../base/problem.js";
 import { CHECKS } from "../base/rules.js";
 import { orSignIn } from "../base/session.js";
-import { button, passwordField, submitLine } from "../console/fields.js";
+import { actButton, passwordField, submitLine } from "../console/fields.js";
 import { panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
 
@@ -74,12 +74,9 @@ function changeForm(me) {
 
 /** @param {import("../base/session.js").Me} me */
 function linkButton({ email }) {
-  const send = button(t("password.send_link"));
-  send.addEventListener("click", async () => {
-    const isSent = await act(send, t("one_moment"), () =>
-      call("post", "/auth/password/reset/request", { body: { email } }),
-    );
-    if (isSent) toast(t("password.link_sent", { email }));
+  const send = actButton(t("password.send_link"), {}, async () => {
+    await call("post", "/auth/password/reset/request", { body: { email } });
+    toast(t("password.link_sent", { email }));
   });
   return el("div", { class: "form-actions" }, send);
 }

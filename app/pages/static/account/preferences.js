@@ -4,16 +4,18 @@
 import { call } from "../base/api.js";
 import { remember } from "../base/kept.js";
 import { byId, el, replace } from "../base/dom.js";
+import { field } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { showProblem } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
-import { checkbox, field, select } from "../console/fields.js";
+import { checkbox, select } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
 
-/** @typedef {import("../../types").Data<"patch", "/auth/preferences">} Preferences */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"patch", "/auth/preferences">} Preferences */
 
 /** Choices for which the service has words of its own, and the first of them is the default. */
 const FILES = {

@@ -4,18 +4,19 @@
 import { call } from "../base/api.js";
 import { byId, el, replace } from "../base/dom.js";
 import { day, size } from "../base/format.js";
-import { handle } from "../base/form.js";
+import { field, handle, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
-import { field, submitLine, textInput } from "../console/fields.js";
+import { submitLine } from "../console/fields.js";
 import { open, showWho } from "../console/open.js";
 import { badge, facts, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
 import { showPicture } from "./picture.js";
 
+/** @import { Data } from "../../types" */
 /** @typedef {import("../base/session.js").Me} Me */
-/** @typedef {import("../../types").Data<"get", "/teams">} Teams */
+/** @typedef {Data<"get", "/teams">} Teams */
 
 open(async (me) => {
   const teams = await load(() => orSignIn(call("get", "/teams")));

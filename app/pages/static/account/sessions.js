@@ -17,7 +17,8 @@ import { badge } from "../console/panel.js";
 import { table } from "../console/table.js";
 import { toast } from "../console/toast.js";
 
-/** @typedef {import("../../types").Data<"get", "/auth/sessions">[number]} Session */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"get", "/auth/sessions">[number]} Session */
 
 const REFRESHED_MS = 60_000;
 

@@ -1,20 +1,22 @@
 // @ts-check
 // The second factor: set up with an app, recovery codes, turned off.
 
-import { call } from "../base/api.js";
+import { call, callForFile } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { formDialog } from "../base/dialog.js";
 import { el, replace } from "../base/dom.js";
+import { field, textInput } from "../base/form.js";
 import { ago, day } from "../base/format.js";
 import { t } from "../base/i18n.js";
-import { onDemand } from "../base/retry.js";
+import { copyButton } from "../base/problem.js";
 import { orSignIn } from "../base/session.js";
-import { actButton, button, copyButton, field, textInput } from "../console/fields.js";
+import { actButton, button } from "../console/fields.js";
 import { badge, facts, panel } from "../console/panel.js";
 import { showOnce } from "../console/secret.js";
 import { toast } from "../console/toast.js";
 
-/** @typedef {import("../../types").Data<"get", "/auth/mfa">} Mfa */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"get", "/auth/mfa">} Mfa */
 
 const FEW_CODES = 3;
 const CODE_FIELDS = {
@@ -95,7 +97,6 @@ async function setUp(host) {
     orSignIn(call("post", "/auth/mfa/totp/setup/start")),
   );
   if (!flow) return;
-  const { callForFile } = await onDemand(() => import("../console/save_file.js"));
   const picture = await callForFile("post", "/docs/qr-code", {
     body: { otpauth_uri: flow.otpauth_uri },
   });

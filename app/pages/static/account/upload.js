@@ -2,13 +2,13 @@
 // Sends a picture and shows how far it is; only XMLHttpRequest tells that of what is sent.
 
 import { call, headersOfChange, noteOtherUser, Refusal } from "../base/api.js";
-import { el, replace } from "../base/dom.js";
+import { el, replace, say } from "../base/dom.js";
 import { t } from "../base/i18n.js";
-import { say } from "../base/page.js";
 import { orSignIn } from "../base/session.js";
 import { button } from "../console/fields.js";
 
-/** @typedef {import("../../types").Data<"post", "/auth/profile/avatar/upload">} Uploaded */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"post", "/auth/profile/avatar/upload">} Uploaded */
 
 const ADDRESS = "/api/v1/auth/profile/avatar/upload";
 

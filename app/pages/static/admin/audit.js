@@ -1,25 +1,26 @@
 // @ts-check
 // Who did what, and when: the audit log with filters, details and export.
 
-import { call } from "../base/api.js";
+import { call, callForFile } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { openDialog } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
 import { ago, count, moment, momentOf } from "../base/format.js";
-import { act } from "../base/form.js";
+import { act, field, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { actionText } from "../console/actions.js";
-import { button, field, select, textInput } from "../console/fields.js";
+import { button, select } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 import { facts } from "../console/panel.js";
-import { callForFile, saveFile, today } from "../console/save_file.js";
+import { saveFile, today } from "../console/save_file.js";
 import { actorOf, detailPairs } from "./events.js";
 
+/** @import { Data } from "../../types" */
 /** @typedef {import("./events.js").Entry} Entry */
-/** @typedef {Record<string, string>} Query */
+/** @import { Query } from "../console/list.js" */
 
 const MAX_EXPORTED = 100_000;
 const FORMATS = { csv: "CSV", jsonl: "JSON Lines" };
@@ -35,6 +36,7 @@ open(async () => {
     label: t("audit.title"),
     filters,
     sorted: { by: "created_at", order: "desc" },
+    ask: (query, signal) => call("get", "/admin/audit-logs", { query: asked(query), signal }),
     columns: [
       { label: t("audit.action"), sort: "action", cell: (entry) => actionText(entry.action) },
       { label: t("audit.about"), sort: "entity_name", cell: about },
@@ -63,14 +65,13 @@ open(async () => {
           }),
       },
     ],
-    ask: (query, signal) => call("get", "/admin/audit-logs", { query: asked(query), signal }),
   });
   const take = button(t("audit.export"), { class: "secondary" });
   take.addEventListener("click", () => act(take, t("one_moment"), () => offerExport(take)));
   byId("page-actions").append(take, reloadButton(reload));
 });
 
-/** @param {import("../../types").Data<"get", "/admin/audit-logs/actions">} actions */
+/** @param {Data<"get", "/admin/audit-logs/actions">} actions */
 function filterForm(actions) {
   const all = /** @type {[string, string]} */ (["", t("list.all")]);
   const types = [...new Set(actions.map((one) => one.entity_type))].sort();
@@ -128,13 +129,12 @@ function filterForm(actions) {
 
 /**
  * The filters as the service takes them.
- * @param {Query} query
+ * @param {Record<string, string>} query
  */
 function asked(query) {
-  const times = ["after", "before"]
-    .filter((name) => query[name])
-    .map((name) => [name, momentOf(String(query[name]))]);
-  return /** @type {Record<string, any>} */ ({ ...query, ...Object.fromEntries(times) });
+  const taken = { ...query };
+  for (const name of ["after", "before"]) if (query[name]) taken[name] = momentOf(query[name]);
+  return /** @type {Query} */ (taken);
 }
 
 /** @param {Entry} entry */
@@ -205,7 +205,7 @@ async function offerExport(opener) {
 }
 
 /**
- * @param {Record<string, any>} query
+ * @param {Query} query
  * @param {keyof typeof FORMATS} format
  */
 async function download(query, format) {

@@ -19,7 +19,8 @@ const ACTIONS = /** @type {const} */ ([
   "assign_group",
   "delete",
 ]);
-/** Done without being asked again, since it is as easily taken back. @type {Set<string>} */
+/** @typedef {typeof ACTIONS[number]} Action */
+/** Done without being asked again, since it is as easily taken back. @type {Set<Action>} */
 const HARMLESS = new Set(["enable", "assign_group"]);
 
 /**
@@ -42,7 +43,7 @@ export function bulkBar(chosen, groups, reload) {
   actions.addEventListener("change", () => (group.hidden = actions.value !== "assign_group"));
   go.addEventListener("click", () =>
     act(go, t("one_moment"), () =>
-      run(/** @type {typeof ACTIONS[number]} */ (actions.value), [...chosen], group.value, reload),
+      run(/** @type {Action} */ (actions.value), [...chosen], group.value, reload),
     ),
   );
   const node = el(
@@ -61,7 +62,7 @@ export function bulkBar(chosen, groups, reload) {
 }
 
 /**
- * @param {typeof ACTIONS[number]} action
+ * @param {Action} action
  * @param {number[]} ids
  * @param {string} group
  * @param {() => unknown} reload

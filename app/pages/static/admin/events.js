@@ -7,7 +7,8 @@ import { t } from "../base/i18n.js";
 import { actionText } from "../console/actions.js";
 import { avatar } from "../console/avatar.js";
 
-/** @typedef {import("../../types").Data<"get", "/admin/audit-logs">["items"][number]} Entry */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"get", "/admin/audit-logs">["items"][number]} Entry */
 
 /**
  * Who did it: an account, the command line, or the service itself.

@@ -3,13 +3,13 @@
 
 import { call } from "../base/api.js";
 import { formDialog } from "../base/dialog.js";
-import { el, replace } from "../base/dom.js";
+import { el, replace, say } from "../base/dom.js";
+import { field, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
-import { say } from "../base/page.js";
 import { showProblemIn } from "../base/problem.js";
 import { orSignIn } from "../base/session.js";
-import { button, field, select, textInput } from "../console/fields.js";
+import { button, select } from "../console/fields.js";
 import { carryOver, isOutdated } from "./meanwhile.js";
 
 /** @typedef {import("./groups.js").Group} Group */
@@ -44,25 +44,7 @@ export function askForGroup(group, policies, { done, again, outdated, draft }) {
     required: true,
     maxlength: 128,
   });
-  const lines = el("ol", { class: "policies" });
-  const adder = select("", [], { id: "group-policy" });
-  const draw = () => {
-    replace(lines, ...items.map((_, index) => itemLine(items, index, policies, draw)));
-    // A policy can be in a group once.
-    const free = policies.filter(({ id }) => items.every((item) => item.policy_id !== id));
-    replace(adder, ...free.map(({ id, name: title }) => el("option", { value: id }, title)));
-    adding.hidden = free.length === 0;
-  };
-  const add = button(t("group_form.add"), {
-    click: () => {
-      items.push({ policy_id: Number(adder.value), min_file_size: 0, max_file_size: 0 });
-      draw();
-      if (adding.hidden)
-        /** @type {HTMLElement | null} */ (lines.querySelector("li:last-child input"))?.focus();
-    },
-  });
-  const adding = field(t("group_form.policy"), adder, { beside: add });
-  draw();
+  const { lines, adding } = itemFields(items, policies);
   const close = formDialog(
     group ? group.name : t("groups.new"),
     t("save"),
@@ -96,22 +78,15 @@ export function askForGroup(group, policies, { done, again, outdated, draft }) {
         const body = {
           name: wanted.trim(),
           description: description.trim(),
-          items: items.map((item, index) => ({
-            policy_id: item.policy_id,
+          items: items.map(({ policy_id, min_file_size, max_file_size }, index) => ({
+            policy_id,
             priority: index + 1,
-            min_file_size: item.min_file_size,
-            max_file_size: item.max_file_size,
+            min_file_size,
+            max_file_size,
           })),
         };
         try {
-          if (group)
-            await orSignIn(
-              call("patch", "/admin/policy-groups/{id}", {
-                path: { id: group.id },
-                body: { ...body, expected_updated_at: group.updated_at },
-              }),
-            );
-          else await orSignIn(call("post", "/admin/policy-groups", { body }));
+          await orSignIn(save(group, body));
         } catch (refusal) {
           if (!group || !isOutdated(refusal)) throw refusal;
           return again({ form: formOf(name), items, before, refusal }, close);
@@ -131,6 +106,46 @@ export function askForGroup(group, policies, { done, again, outdated, draft }) {
   showProblemIn(/** @type {Element} */ (name.closest("dialog")), draft.refusal, {
     conflict: "meanwhile.kept",
   });
+}
+
+/**
+ * @param {Group | null} group
+ * @param {{ name: string, description: string, items: (Item & { priority: number })[] }} body
+ */
+function save(group, body) {
+  if (!group) return call("post", "/admin/policy-groups", { body });
+  return call("patch", "/admin/policy-groups/{id}", {
+    path: { id: group.id },
+    body: { ...body, expected_updated_at: group.updated_at },
+  });
+}
+
+/**
+ * The policies of a group, and what adds another.
+ * @param {Item[]} items is changed
+ * @param {Policies} policies
+ */
+function itemFields(items, policies) {
+  const lines = el("ol", { class: "policies" });
+  const adder = select("", [], { id: "group-policy" });
+  const draw = () => {
+    replace(lines, ...items.map((_, index) => itemLine(items, index, policies, draw)));
+    // A policy can be in a group once.
+    const free = policies.filter(({ id }) => items.every((item) => item.policy_id !== id));
+    replace(adder, ...free.map(({ id, name: title }) => el("option", { value: id }, title)));
+    adding.hidden = free.length === 0;
+  };
+  const add = button(t("group_form.add"), {
+    click: () => {
+      items.push({ policy_id: Number(adder.value), min_file_size: 0, max_file_size: 0 });
+      draw();
+      if (adding.hidden)
+        /** @type {HTMLElement | null} */ (lines.querySelector("li:last-child input"))?.focus();
+    },
+  });
+  const adding = field(t("group_form.policy"), adder, { beside: add });
+  draw();
+  return { lines, adding };
 }
 
 /** @param {HTMLInputElement} control */
@@ -168,6 +183,25 @@ function nameOf(item, policies) {
 }
 
 /**
+ * @param {Item} item is changed
+ * @param {"min_file_size" | "max_file_size"} key
+ * @param {number} index
+ * @param {string} name
+ */
+function limitInput(item, key, index, name) {
+  const input = textInput(`${key}-${index}`, {
+    type: "number",
+    min: 0,
+    step: "any",
+    value: item[key] ? item[key] / MEGABYTE : "",
+    "aria-label": `${t(`group_form.${key}`)}: ${name}`,
+    placeholder: t(`group_form.${key}`),
+  });
+  input.addEventListener("input", () => (item[key] = Math.round(Number(input.value) * MEGABYTE)));
+  return input;
+}
+
+/**
  * @param {Item[]} items
  * @param {number} index
  * @param {Policies} policies
@@ -196,18 +230,6 @@ function itemLine(items, index, policies, draw) {
       icon(mark),
     );
   };
-  const limit = (/** @type {"min_file_size" | "max_file_size"} */ key) => {
-    const input = textInput(`${key}-${index}`, {
-      type: "number",
-      min: 0,
-      step: "any",
-      value: item[key] ? item[key] / MEGABYTE : "",
-      "aria-label": `${t(`group_form.${key}`)}: ${name}`,
-      placeholder: t(`group_form.${key}`),
-    });
-    input.addEventListener("input", () => (item[key] = Math.round(Number(input.value) * MEGABYTE)));
-    return input;
-  };
   const remove = el(
     "button",
     {
@@ -228,8 +250,8 @@ function itemLine(items, index, policies, draw) {
       "div",
       { class: "policy-line" },
       el("span", {}, name),
-      limit("min_file_size"),
-      limit("max_file_size"),
+      limitInput(item, "min_file_size", index, name),
+      limitInput(item, "max_file_size", index, name),
       step("up", -1),
       step("down", 1),
       remove,

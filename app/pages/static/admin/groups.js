@@ -4,10 +4,11 @@
 import { call } from "../base/api.js";
 import { confirmed, formDialog } from "../base/dialog.js";
 import { byId, el } from "../base/dom.js";
+import { field } from "../base/form.js";
 import { count, size } from "../base/format.js";
 import { t } from "../base/i18n.js";
 import { orSignIn } from "../base/session.js";
-import { actButton, field, select } from "../console/fields.js";
+import { actButton, select } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 import { badge, panel } from "../console/panel.js";
@@ -16,8 +17,10 @@ import { askForGroup } from "./group_form.js";
 import { all } from "./lookups.js";
 import { failedMeanwhile } from "./meanwhile.js";
 
-/** @typedef {import("../../types").Data<"get", "/admin/policy-groups/{id}">} Group */
-/** @typedef {import("../../types").Data<"get", "/admin/policies">["items"]} Policies */
+/** @import { Body, Data } from "../../types" */
+/** @import { Slice } from "./lookups.js" */
+/** @typedef {Data<"get", "/admin/policy-groups/{id}">} Group */
+/** @typedef {Data<"get", "/admin/policies">["items"]} Policies */
 
 const PER_PAGE = 20;
 
@@ -29,10 +32,9 @@ open(() => {
     host: byId("content"),
     label: t("groups.title"),
     empty: { title: t("groups.empty") },
-    drawn: ({ items, total }) => items.map((group) => groupPanel(group, total > 1)),
     async ask(query, signal) {
       const found = await call("get", "/admin/policy-groups", {
-        query: { .../** @type {Record<string, any>} */ (query), limit: PER_PAGE },
+        query: { ...query, limit: PER_PAGE },
         signal,
       });
       return {
@@ -40,6 +42,7 @@ open(() => {
         items: await Promise.all(found.items.map(({ id }) => groupOf(id, signal))),
       };
     },
+    drawn: ({ items, total }) => items.map((group) => groupPanel(group, total > 1)),
   });
   const add = actButton(t("groups.new"), { class: "primary", id: "new-group" }, () => askFor(null));
   byId("page-actions").append(add, reloadButton(show));
@@ -59,7 +62,9 @@ function groupOf(id, signal) {
  * @param {() => void} [ready] called before the dialog opens
  */
 async function askFor(group, draft, ready = () => undefined) {
-  const policies = await orSignIn(all((query) => call("get", "/admin/policies", { query })));
+  const policies = await orSignIn(
+    all((/** @type {Slice} */ query) => call("get", "/admin/policies", { query })),
+  );
   /** @type {Parameters<typeof askForGroup>[2]["again"]} */
   const again = async (unsaved, close) =>
     askFor(group && (await orSignIn(groupOf(group.id))), unsaved, close);
@@ -89,7 +94,7 @@ function groupPanel(group, hasOthers) {
     teams,
   } = group;
   const path = { id: String(id) };
-  const patch = (/** @type {Record<string, unknown>} */ body) =>
+  const patch = (/** @type {Body<"patch", "/admin/policy-groups/{id}">} */ body) =>
     call("patch", "/admin/policy-groups/{id}", {
       path,
       body: { ...body, expected_updated_at: group.updated_at },
@@ -204,7 +209,9 @@ function failed(error) {
 
 /** @param {Group} source */
 async function askForTarget(source) {
-  const groups = await orSignIn(all((query) => call("get", "/admin/policy-groups", { query })));
+  const groups = await orSignIn(
+    all((/** @type {Slice} */ query) => call("get", "/admin/policy-groups", { query })),
+  );
   const others = groups.filter((one) => one.id !== source.id && one.is_enabled);
   const numbers = el("p", { class: "hint", "aria-live": "polite" });
   const target = select(

@@ -18,8 +18,9 @@ import { badge, facts, panel } from "../console/panel.js";
 import { table } from "../console/table.js";
 import { toast } from "../console/toast.js";
 
-/** @typedef {import("../../types").Data<"get", "/admin/doctor">} Findings */
-/** @typedef {import("../../types").Data<"get", "/admin/keys">} Keys */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"get", "/admin/doctor">} Findings */
+/** @typedef {Data<"get", "/admin/keys">} Keys */
 
 const LEVELS = /** @type {const} */ (["fail", "warn", "ok"]);
 const KINDS = /** @type {const} */ ({ fail: "bad", warn: "warn", ok: "good" });

@@ -4,20 +4,20 @@
 import { call } from "../base/api.js";
 import { confirmed, formDialog } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
+import { field, textInput } from "../base/form.js";
 import { ago, day, moment } from "../base/format.js";
 import { t } from "../base/i18n.js";
 import { CHECKS } from "../base/rules.js";
 import { orSignIn } from "../base/session.js";
-import { actButton, button, field, select, textInput } from "../console/fields.js";
+import { actButton, button, select } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 import { badge } from "../console/panel.js";
 import { showOnce } from "../console/secret.js";
 import { toast } from "../console/toast.js";
 
-/**
- * @typedef {import("../../types").Data<"get", "/admin/users/invitations">["items"][number]} Invitation
- */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"get", "/admin/users/invitations">["items"][number]} Invitation */
 
 const STATUSES = /** @type {const} */ (["pending", "accepted", "expired", "revoked"]);
 const KINDS = /** @type {const} */ ({
@@ -56,6 +56,11 @@ open(() => {
     label: t("invitations.title"),
     filters,
     empty: { title: t("invitations.empty"), text: t("invitations.empty_text") },
+    ask: (query, signal) =>
+      call("get", "/admin/users/invitations", {
+        query,
+        signal,
+      }),
     columns: [
       { label: t("users.email"), cell: ({ email }) => email },
       { label: t("users.status"), cell: statusCell },
@@ -73,11 +78,6 @@ open(() => {
         cell: (one) => actions(one, () => reload()),
       },
     ],
-    ask: (query, signal) =>
-      call("get", "/admin/users/invitations", {
-        query: /** @type {Record<string, any>} */ (query),
-        signal,
-      }),
   });
   byId("page-actions").append(invite, reloadButton(reload));
 });

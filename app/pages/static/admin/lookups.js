@@ -7,14 +7,16 @@ import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { badge } from "../console/panel.js";
 
-/** @typedef {import("../../types").Data<"get", "/admin/users">["items"][number]} User */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"get", "/admin/users">["items"][number]} User */
+/** @typedef {{ limit: number, offset: number }} Slice */
 
 const MOST_AT_ONCE = 100; // so does the service
 
 /**
  * Reads a list to its end.
- * @template T
- * @param {(page: { limit: number, offset: number }) => Promise<{ items: T[], total: number }>} ask
+ * @template [T=never] unknown to the compiler unless the parameter of `ask` has its type
+ * @param {(slice: Slice) => Promise<{ items: T[], total: number }>} ask
  * @returns {Promise<T[]>}
  */
 export async function all(ask) {
@@ -33,7 +35,7 @@ export async function all(ask) {
  */
 export async function groupChoices() {
   const groups = await load(() =>
-    orSignIn(all((query) => call("get", "/admin/policy-groups", { query }))),
+    orSignIn(all((/** @type {Slice} */ query) => call("get", "/admin/policy-groups", { query }))),
   );
   return groups.map(({ id, name }) => [String(id), name]);
 }

@@ -4,19 +4,20 @@
 import { call } from "../base/api.js";
 import { byId, el, replace } from "../base/dom.js";
 import { ago, moment } from "../base/format.js";
-import { handle } from "../base/form.js";
+import { field, handle, textInput } from "../base/form.js";
 import { english, t } from "../base/i18n.js";
 import { load } from "../base/retry.js";
 import { showNotice } from "../base/problem.js";
 import { orSignIn } from "../base/session.js";
-import { actButton, field, select, submitLine, textInput } from "../console/fields.js";
+import { actButton, select, submitLine } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 import { badge, facts, panel } from "../console/panel.js";
 import { table } from "../console/table.js";
 import { toast } from "../console/toast.js";
 
-/** @typedef {import("../../types").Data<"get", "/admin/mail/outbox">["items"][number]} Mail */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"get", "/admin/mail/outbox">["items"][number]} Mail */
 
 const STATUSES = /** @type {const} */ (["queued", "sending", "sent", "failed"]);
 const KINDS = /** @type {const} */ ({
@@ -132,6 +133,11 @@ function outboxPanel(templates) {
     label: t("mail.outbox"),
     filters,
     empty: { title: t("mail.outbox_empty") },
+    ask: (query, signal) =>
+      call("get", "/admin/mail/outbox", {
+        query: { ...query, limit: 20 },
+        signal,
+      }),
     columns: [
       { label: t("mail.recipient"), cell: ({ recipient }) => recipient },
       { label: t("mail.template"), cell: ({ template }) => t(`mail_template.${template}`) },
@@ -146,11 +152,6 @@ function outboxPanel(templates) {
         cell: (mail) => retryButton(mail, () => reload()),
       },
     ],
-    ask: (query, signal) =>
-      call("get", "/admin/mail/outbox", {
-        query: { .../** @type {Record<string, any>} */ (query), limit: 20 },
-        signal,
-      }),
   });
   section.querySelector(".panel-actions")?.append(reloadButton(reload));
   return section;

@@ -4,11 +4,12 @@
 import { call } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { formDialog } from "../base/dialog.js";
+import { field, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { leaveFor } from "../base/page.js";
 import { CHECKS } from "../base/rules.js";
 import { orSignIn } from "../base/session.js";
-import { checkbox, field, passwordField, select, textInput } from "../console/fields.js";
+import { checkbox, passwordField, select } from "../console/fields.js";
 import { showOnce } from "../console/secret.js";
 
 const FIELDS = {
@@ -20,8 +21,35 @@ const FIELDS = {
 
 /** @param {[string, string][]} groups */
 export function askForUser(groups) {
+  const close = formDialog(t("users.new"), t("new_user.submit"), fieldsOf(groups), {
+    checks: {
+      username: CHECKS.username ?? String,
+      email: CHECKS.email ?? String,
+      password: (value) => (value ? (CHECKS.password?.(value) ?? "") : ""),
+    },
+    fields: FIELDS,
+    async submit(values) {
+      const made = await asOwner(t("new_user.why"), () =>
+        orSignIn(call("post", "/admin/users", { body: bodyOf(values) })),
+      );
+      if (!made) return;
+      close();
+      if (made.generated_password) await showPassword(made.user.username, made.generated_password);
+      await leaveFor(`/admin/users/${made.user.id}`);
+    },
+  });
+}
+
+/** @param {[string, string][]} groups */
+function fieldsOf(groups) {
   const username = textInput("username", {
     id: "new-username",
+    required: true,
+    autocapitalize: "none",
+  });
+  const email = textInput("email", {
+    id: "new-email",
+    type: "email",
     required: true,
     autocapitalize: "none",
   });
@@ -33,65 +61,33 @@ export function askForUser(groups) {
   );
   const secret = /** @type {HTMLInputElement} */ (chosen.querySelector("input"));
   secret.required = false;
-  const change = checkbox("must_change_password", t("new_user.must_change"), { checked: true });
-  const close = formDialog(
-    t("users.new"),
-    t("new_user.submit"),
-    [
-      field(t("new_user.username"), username),
-      field(
-        t("new_user.email"),
-        textInput("email", {
-          id: "new-email",
-          type: "email",
-          required: true,
-          autocapitalize: "none",
-        }),
-        { hint: t("new_user.email_hint") },
-      ),
-      chosen,
-      change,
-      field(
-        t("users.role"),
-        select(
-          "role",
-          [
-            ["user", t("role.user")],
-            ["admin", t("role.admin")],
-          ],
-          { id: "new-role" },
-        ),
-      ),
-      groups.length > 1 &&
-        field(t("users.group"), select("policy_group_id", groups, { id: "new-group" })),
-    ],
-    {
-      checks: {
-        username: CHECKS.username ?? String,
-        email: CHECKS.email ?? String,
-        password: (value) => (value ? (CHECKS.password?.(value) ?? "") : ""),
-      },
-      fields: FIELDS,
-      async submit(values) {
-        const made = await asOwner(t("new_user.why"), () =>
-          orSignIn(call("post", "/admin/users", { body: bodyOf(values) })),
-        );
-        if (!made) return;
-        close();
-        const { user, generated_password: generated } = made;
-        if (generated) {
-          const text = t("new_user.generated", { name: user.username });
-          await showOnce({
-            title: t("new_user.password"),
-            text,
-            lines: [generated],
-            file: `password-${user.username}.txt`,
-          });
-        }
-        await leaveFor(`/admin/users/${user.id}`);
-      },
-    },
-  );
+  /** @type {[string, string][]} */
+  const roles = [
+    ["user", t("role.user")],
+    ["admin", t("role.admin")],
+  ];
+  return [
+    field(t("new_user.username"), username),
+    field(t("new_user.email"), email, { hint: t("new_user.email_hint") }),
+    chosen,
+    checkbox("must_change_password", t("new_user.must_change"), { checked: true }),
+    field(t("users.role"), select("role", roles, { id: "new-role" })),
+    groups.length > 1 &&
+      field(t("users.group"), select("policy_group_id", groups, { id: "new-group" })),
+  ];
+}
+
+/**
+ * @param {string} name
+ * @param {string} password
+ */
+function showPassword(name, password) {
+  return showOnce({
+    title: t("new_user.password"),
+    text: t("new_user.generated", { name }),
+    lines: [password],
+    file: `password-${name}.txt`,
+  });
 }
 
 /** @param {Record<string, string>} values */

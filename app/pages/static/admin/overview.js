@@ -1,5 +1,5 @@
 // @ts-check
-// How the service is doing: numbers, sign-ins per day, what happened last, what is worth doing
+// How the service is doing: numbers, sign-ins per day, what happened last, and what is worth doing
 // first.
 
 import { call } from "../base/api.js";
@@ -18,7 +18,8 @@ import { eventLine } from "./events.js";
 import { firstSteps } from "./first_steps.js";
 import { plot } from "./plot.js";
 
-/** @typedef {import("../../types").Data<"get", "/admin/overview">} Overview */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"get", "/admin/overview">} Overview */
 
 const DAYS = ["7", "30", "90"];
 

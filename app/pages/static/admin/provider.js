@@ -4,15 +4,15 @@
 import { call, Refusal } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { confirmed } from "../base/dialog.js";
-import { byId, el, replace } from "../base/dom.js";
+import { byId, el, replace, say } from "../base/dom.js";
 import { handle } from "../base/form.js";
 import { asSaid, t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
-import { leaveFor, say, setTitle } from "../base/page.js";
-import { showNotice } from "../base/problem.js";
+import { leaveFor, setTitle } from "../base/page.js";
+import { copyButton, showNotice } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
-import { actButton, button, copyButton, warnOfLoss } from "../console/fields.js";
+import { actButton, button, warnOfLoss } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { empty, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
@@ -20,15 +20,10 @@ import { all } from "./lookups.js";
 import { carryOver, isOutdated } from "./meanwhile.js";
 import { valuesOf, fieldsOf } from "./provider_fields.js";
 
-/**
- * @typedef {import("../../types").Data<"get", "/admin/external-auth/provider-kinds">[number]} Kind
- */
-/** @typedef {import("../../types").Body<"post", "/admin/external-auth/providers">} New */
-/** @typedef {import("../../types").Body<"post", "/admin/external-auth/providers/test">} Draft */
-/** @typedef {import("../../types").Body<"patch", "/admin/external-auth/providers/{id}">} Change */
-/**
- * @typedef {import("../../types").Data<"get", "/admin/external-auth/providers">["items"][number]} Provider
- */
+/** @import { Body, Data } from "../../types" */
+/** @import { Slice } from "./lookups.js" */
+/** @typedef {Data<"get", "/admin/external-auth/provider-kinds">[number]} Kind */
+/** @typedef {Data<"get", "/admin/external-auth/providers">["items"][number]} Provider */
 
 const key = decodeURIComponent(String(window.location.pathname.split("/").at(-1)));
 
@@ -37,7 +32,9 @@ open(async () => {
     orSignIn(
       Promise.all([
         call("get", "/admin/external-auth/provider-kinds"),
-        all((query) => call("get", "/admin/external-auth/providers", { query })),
+        all((/** @type {Slice} */ query) =>
+          call("get", "/admin/external-auth/providers", { query }),
+        ),
       ]),
     ),
   );
@@ -145,10 +142,8 @@ function show(kind, provider, draft) {
 function save(kind, provider, form) {
   const values = valuesOf(form, kind, provider);
   if (!provider)
-    return call("post", "/admin/external-auth/providers", {
-      body: { .../** @type {New} */ (values), provider_kind: kind.kind },
-    });
-  const body = { .../** @type {Change} */ (values), expected_updated_at: provider.updated_at };
+    return call("post", "/admin/external-auth/providers", { body: filledIn(kind, values) });
+  const body = { ...values, expected_updated_at: provider.updated_at };
   return call("patch", "/admin/external-auth/providers/{id}", { path: { id: provider.id }, body });
 }
 
@@ -164,9 +159,21 @@ function tried(kind, provider, form) {
       call("post", "/admin/external-auth/providers/{id}/test", { path: { id: provider.id } }),
     );
   // What a test has no use for is ignored.
-  const values = Object.entries(valuesOf(form, kind, null)).filter(([, value]) => value !== "");
-  const body = { .../** @type {Draft} */ (Object.fromEntries(values)), provider_kind: kind.kind };
+  const filled = filledIn(kind, valuesOf(form, kind, null));
+  const body = /** @type {Body<"post", "/admin/external-auth/providers/test">} */ (filled);
   return orSignIn(call("post", "/admin/external-auth/providers/test", { body }));
+}
+
+/**
+ * A new one; what it lacks is refused by the service.
+ * @param {Kind} kind
+ * @param {ReturnType<typeof valuesOf>} values
+ */
+function filledIn(kind, values) {
+  return /** @type {Body<"post", "/admin/external-auth/providers">} */ ({
+    provider_kind: kind.kind,
+    ...values,
+  });
 }
 
 /**

@@ -2,12 +2,15 @@
 // The fields that a kind of provider has.
 
 import { el } from "../base/dom.js";
+import { field, textInput } from "../base/form.js";
 import { hasText, t } from "../base/i18n.js";
-import { checkbox, field, select, textInput } from "../console/fields.js";
+import { checkbox, select } from "../console/fields.js";
 
-/** @typedef {import("./provider.js").Kind} Kind */
-/** @typedef {import("./provider.js").Provider} Provider */
+/** @import { Body } from "../../types" */
+/** @import { Kind, Provider } from "./provider.js" */
 /** @typedef {Kind["fields"][number]} Field */
+/** @typedef {Body<"patch", "/admin/external-auth/providers/{id}">} Changed */
+/** @typedef {Changed & { key?: string | null }} Values */
 
 /** @type {Record<string, string>} */
 const PLACEHOLDERS = { issuer_url: "https://", icon_url: "/icons/example.svg" };
@@ -93,15 +96,12 @@ export function valuesOf(form, kind, provider) {
   const values = {};
   for (const [name, raw] of given) {
     const value = String(raw).trim();
+    // A new one is not given what it would have anyway.
+    if (!value && (!provider || name === "client_secret")) continue;
     if (name === "tenant") values.options = { microsoft: { tenant: value || null } };
     else if (forms.get(name) === "list") values[name] = value.split(/[\s,]+/).filter(Boolean);
     else values[name] = value || null;
   }
   for (const [name, form] of forms) if (form === "switch") values[name] = given.has(name);
-  if (!values.client_secret) delete values.client_secret;
-  if (!provider && !values.key) delete values.key;
-  // A new one is not given what it would have anyway.
-  if (!provider)
-    for (const [name, value] of Object.entries(values)) if (value === null) delete values[name];
-  return values;
+  return /** @type {Values} */ (values);
 }

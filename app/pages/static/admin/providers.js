@@ -9,9 +9,8 @@ import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 import { badge, facts } from "../console/panel.js";
 
-/**
- * @typedef {import("../../types").Data<"get", "/admin/external-auth/providers">["items"][number]} Provider
- */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"get", "/admin/external-auth/providers">["items"][number]} Provider */
 
 open(() => {
   /** @type {() => Promise<void>} */
@@ -19,12 +18,12 @@ open(() => {
     host: byId("content"),
     label: t("providers.title"),
     empty: { title: t("providers.empty"), text: t("providers.empty_text") },
-    drawn: ({ items }) => [el("ul", { class: "cards" }, ...items.map(card))],
     ask: (query, signal) =>
       call("get", "/admin/external-auth/providers", {
-        query: /** @type {Record<string, any>} */ (query),
+        query,
         signal,
       }),
+    drawn: ({ items }) => [el("ul", { class: "cards" }, ...items.map(card))],
   });
   const add = el(
     "a",

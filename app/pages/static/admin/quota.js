@@ -1,8 +1,9 @@
 // @ts-check
 // An amount of storage with its unit; 0 is no limit.
 
+import { field, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
-import { field, select, textInput } from "../console/fields.js";
+import { select } from "../console/fields.js";
 
 /** Powers of 1000, as sizes are shown. */
 const UNITS = { MB: 1e6, GB: 1e9, TB: 1e12 };
@@ -10,8 +11,7 @@ const UNITS = { MB: 1e6, GB: 1e9, TB: 1e12 };
 /**
  * @param {number} bytes
  * @returns {{ box: HTMLElement, input: HTMLInputElement, bytes: () => number | null }} `bytes` is
- *   null
- *   for what is no amount
+ *   null for what is no amount
  */
 export function quotaField(bytes) {
   const [unit, factor] = /** @type {[string, number]} */ (

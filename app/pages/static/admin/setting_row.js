@@ -2,16 +2,18 @@
 // One setting: what it means, a control for its kind of value, and the way back to its default.
 
 import { el, replace } from "../base/dom.js";
+import { textInput } from "../base/form.js";
 import { moment } from "../base/format.js";
 import { asSaid, t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
-import { button, select, textInput } from "../console/fields.js";
+import { button, select } from "../console/fields.js";
 import { badge } from "../console/panel.js";
 
-/** @typedef {import("./settings.js").Setting} Setting */
+/** @typedef {import("./stored_settings.js").Setting} Setting */
 /** @typedef {import("./settings.js").Value} Value */
 /**
- * @typedef {(setting: Setting, value: Value | null) => boolean} Change returns whether there is a draft
+ * @typedef {(setting: Setting, value: Value | null) => boolean} Change returns whether there is a
+ *   draft
  */
 
 /**
@@ -75,8 +77,9 @@ export function meaningOf({ description }) {
 function defaultWords({ default: value, is_sensitive: isSecret, unit }) {
   if (isSecret) return null;
   const text = Array.isArray(value) ? value.join(", ") : String(value);
-  const shown = text.length > 60 ? `${text.slice(0, 60)}…` : text;
-  return ` · ${t("settings.default", { value: shown ? (unit ? `${shown} ${t(`unit.${unit}`)}` : shown) : t("settings.empty") })}`;
+  const short = text.length > 60 ? `${text.slice(0, 60)}…` : text;
+  const shown = short && unit ? `${short} ${t(`unit.${unit}`)}` : short;
+  return ` · ${t("settings.default", { value: shown || t("settings.empty") })}`;
 }
 
 /** @param {Setting} setting */

@@ -5,31 +5,26 @@ import { call, Refusal } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
-import { act, mark } from "../base/form.js";
+import { act, field, mark, textInput } from "../base/form.js";
 import { asSaid, t, translated } from "../base/i18n.js";
 import { setTitle } from "../base/page.js";
 import { showNotice, showProblem } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
-import { button, field, textInput } from "../console/fields.js";
+import { button } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { empty } from "../console/panel.js";
 import { toast } from "../console/toast.js";
 import { meaningOf, settingRow } from "./setting_row.js";
+import { readAll } from "./stored_settings.js";
 
-/** @typedef {import("../../types").Data<"get", "/admin/config/schema">[number]} Described */
-/** @typedef {import("../../types").Data<"get", "/admin/config">["items"][number]} Stored */
-/**
- * @typedef {Described & Stored & { author: string }} Setting `author` is "" for the command line
- */
+/** @import { Body } from "../../types" */
+/** @import { Setting } from "./stored_settings.js" */
 /** @typedef {string | string[]} Value null returns to the default */
 
-const PAGE = 100;
 /** What leads its category. */
 const FIRST = ["branding_title", "public_site_url", "branding_"];
 const NEVER = "1970-01-01T00:00:00";
-/** What only these pages have, apart from other settings of the site. */
-const OURS = "pages";
 /** Texts of mails are changed on a page of their own. */
 const ELSEWHERE = "mail.template";
 
@@ -63,41 +58,13 @@ open(async () => {
   });
 });
 
-/** @returns {Promise<Setting[]>} */
-async function readAll() {
-  const described = await call("get", "/admin/config/schema");
-  /** @type {Map<string, Stored>} */
-  const stored = new Map();
-  for (let offset = 0; offset < described.length; offset += PAGE) {
-    const { items } = await call("get", "/admin/config", { query: { limit: PAGE, offset } });
-    for (const one of items) stored.set(one.key, one);
-  }
-  const names = await namesOf([...stored.values()].map((one) => one.updated_by));
-  return described.flatMap((one) => {
-    const value = stored.get(one.key);
-    const category = one.key.startsWith("pages_") ? OURS : one.category;
-    return value
-      ? [{ ...one, ...value, category, author: names.get(value.updated_by ?? 0) ?? "" }]
-      : [];
-  });
-}
-
 /**
- * The names of those who are still there.
- * @param {Iterable<number | null | undefined>} ids
+ * The same for every letter case, as in the lists that the service searches.
+ * @param {string} text
  */
-async function namesOf(ids) {
-  const asked = [...new Set(ids)].filter((id) => id != null);
-  const users = await Promise.all(
-    asked.map((id) =>
-      call("get", "/admin/users/{id}", { path: { id: String(id) } }).catch(() => null),
-    ),
-  );
-  return new Map(users.flatMap((user) => (user ? [[user.id, user.username]] : [])));
+function folded(text) {
+  return text.normalize("NFC").toUpperCase();
 }
-
-/** The same for every letter case, as in lists that the service searches. @param {string} text */
-const folded = (text) => text.normalize("NFC").toUpperCase();
 
 function categories() {
   return [...new Set(settings.map((one) => one.category))].filter((one) => one !== ELSEWHERE);
@@ -202,9 +169,9 @@ function discardAll() {
 
 async function saveAll() {
   const sent = [...drafts];
-  const values = Object.fromEntries(
-    sent.flatMap(([key, value]) => (value === null ? [] : [[key, value]])),
-  );
+  /** @type {Record<string, Value>} */
+  const values = {};
+  for (const [key, value] of sent) if (value !== null) values[key] = value;
   const unset = sent.filter(([, value]) => value === null).map(([key]) => key);
   const draft = { values, unset };
   const { problems } = await orSignIn(call("post", "/admin/config/validate", { body: draft }));
@@ -242,7 +209,7 @@ function lastChange(keys) {
 /**
  * Saves; what would lock the administrator out is saved only after a second question, and nothing
  * if somebody else has changed the same: null.
- * @param {{ values: Record<string, Value>, unset: string[], expected_updated_at: string }} body
+ * @param {Required<Body<"patch", "/admin/config">>} body
  */
 async function patched(body) {
   try {

@@ -5,14 +5,14 @@ import { call, Refusal } from "../base/api.js";
 import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
 import { moment, size } from "../base/format.js";
-import { handle, mark } from "../base/form.js";
+import { field, handle, mark, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { setTitle } from "../base/page.js";
 import { showNotice } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { actionText } from "../console/actions.js";
-import { actButton, field, select, submitLine, textInput, warnOfLoss } from "../console/fields.js";
+import { actButton, select, submitLine, warnOfLoss } from "../console/fields.js";
 import { list } from "../console/list.js";
 import { open } from "../console/open.js";
 import { badge, empty, panel } from "../console/panel.js";
@@ -22,7 +22,8 @@ import { carryOver, failedMeanwhile, isOutdated } from "./meanwhile.js";
 import { quotaField } from "./quota.js";
 import { membersPanel } from "./team_members.js";
 
-/** @typedef {import("../../types").Data<"get", "/admin/teams/{id}">} Team */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"get", "/admin/teams/{id}">} Team */
 
 const path = { id: idOfAddress() };
 /** What is filled in, also while the team is archived. @type {HTMLFormElement | null} */
@@ -76,7 +77,8 @@ function show(team, groups) {
  */
 function settingsPanel(team, groups) {
   const before = form?.closest("section");
-  if (before && drawnFrom === team.updated_at) return before; // the caret stays where somebody types
+  // The caret stays where somebody types.
+  if (before && drawnFrom === team.updated_at) return before;
   drawnFrom = team.updated_at;
   const quota = quotaField(team.storage_quota);
   const drawn = el(
@@ -132,6 +134,8 @@ function eventsPanel() {
     host: events,
     isAside: true,
     label: t("team.events"),
+    ask: (query, signal) =>
+      call("get", "/admin/teams/{id}/audit-logs", { path, query: { ...query, limit: 10 }, signal }),
     columns: [
       {
         label: t("audit.action"),
@@ -158,8 +162,6 @@ function eventsPanel() {
         cell: ({ created_at: at }) => el("time", { datetime: at }, moment(at)),
       },
     ],
-    ask: (query, signal) =>
-      call("get", "/admin/teams/{id}/audit-logs", { path, query: { ...query, limit: 10 }, signal }),
   });
   return panel("events", t("team.events"), {}, events);
 }

@@ -4,19 +4,19 @@
 import { call } from "../base/api.js";
 import { confirmed, formDialog } from "../base/dialog.js";
 import { el } from "../base/dom.js";
+import { field, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { showProblem } from "../base/problem.js";
 import { orSignIn } from "../base/session.js";
 import { avatar } from "../console/avatar.js";
-import { actButton, button, field, select, textInput } from "../console/fields.js";
+import { actButton, button, select } from "../console/fields.js";
 import { list } from "../console/list.js";
 import { badge, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
 import { failedMeanwhile, isOutdated } from "./meanwhile.js";
 
-/**
- * @typedef {import("../../types").Data<"get", "/admin/teams/{id}/members">["items"][number]} Member
- */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"get", "/admin/teams/{id}/members">["items"][number]} Member */
 
 const ROLES = /** @type {const} */ (["owner", "admin", "member"]);
 
@@ -39,6 +39,12 @@ export function membersPanel(path, isArchived, reloadTeam) {
   const reload = list({
     host,
     label: t("teams.members"),
+    ask: (query, signal) =>
+      call("get", "/admin/teams/{id}/members", {
+        path,
+        query,
+        signal,
+      }),
     columns: [
       { label: t("users.name"), cell: nameCell },
       {
@@ -62,12 +68,6 @@ export function membersPanel(path, isArchived, reloadTeam) {
           isArchived ? null : removeButton(path, member, () => reload(), reloadTeam),
       },
     ],
-    ask: (query, signal) =>
-      call("get", "/admin/teams/{id}/members", {
-        path,
-        query: /** @type {Record<string, any>} */ (query),
-        signal,
-      }),
   });
   return panel("members", t("teams.members"), { actions: isArchived ? [] : [add] }, host);
 }

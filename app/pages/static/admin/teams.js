@@ -4,11 +4,12 @@
 import { call } from "../base/api.js";
 import { formDialog } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
+import { field, textInput } from "../base/form.js";
 import { count, day, moment, size } from "../base/format.js";
 import { t } from "../base/i18n.js";
 import { leaveFor } from "../base/page.js";
 import { orSignIn } from "../base/session.js";
-import { button, field, select, textInput } from "../console/fields.js";
+import { button, select } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 
@@ -38,6 +39,7 @@ open(() => {
     filters,
     sorted: { by: "created_at", order: "desc" },
     empty: { title: t("teams.empty"), text: t("teams.empty_text") },
+    ask: (query, signal) => call("get", "/admin/teams", { query, signal }),
     columns: [
       {
         label: t("teams.name"),
@@ -60,8 +62,6 @@ open(() => {
         cell: ({ created_at: at }) => el("time", { datetime: at, title: moment(at) }, day(at)),
       },
     ],
-    ask: (query, signal) =>
-      call("get", "/admin/teams", { query: /** @type {Record<string, any>} */ (query), signal }),
   });
   byId("page-actions").append(
     button(t("teams.new"), { class: "primary", click: askForTeam }),

@@ -4,18 +4,19 @@
 import { call, Refusal } from "../base/api.js";
 import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
-import { act, handle } from "../base/form.js";
+import { act, field, handle, textInput } from "../base/form.js";
 import { english, t } from "../base/i18n.js";
 import { setTitle } from "../base/page.js";
 import { showProblem } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
-import { button, field, submitLine, textInput, warnOfLoss } from "../console/fields.js";
+import { button, submitLine, warnOfLoss } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { empty, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
 
-/** @typedef {import("../../types").Data<"get", "/admin/mail/templates">[number]} Template */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"get", "/admin/mail/templates">[number]} Template */
 
 const TYPING_MS = 500;
 const name = String(window.location.pathname.split("/").at(-1));
@@ -87,13 +88,6 @@ function show(template, storedSubject, storedHtml) {
   warnOfLoss(form);
   const preview = previewOf(() => ({ subject: subject.value, html: html.value }));
   for (const control of [subject, html]) control.addEventListener("input", preview.later);
-  const save = async (
-    /** @type {Record<string, string>} */ values,
-    /** @type {string[]} */ unset,
-  ) => {
-    await orSignIn(call("patch", "/admin/config", { body: { values, unset } }));
-    toast(t("saved"));
-  };
   handle(form, {
     busy: t("saving"),
     fields: { bad_request: "html" },
@@ -134,6 +128,15 @@ function show(template, storedSubject, storedHtml) {
     ),
   );
   preview.now();
+}
+
+/**
+ * @param {Record<string, string>} values
+ * @param {string[]} unset
+ */
+async function save(values, unset) {
+  await orSignIn(call("patch", "/admin/config", { body: { values, unset } }));
+  toast(t("saved"));
 }
 
 /** @param {() => { subject: string, html: string }} draft */

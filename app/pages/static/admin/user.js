@@ -142,13 +142,13 @@ function showEvents(host) {
     host: events,
     isAside: true,
     label: t("user.events"),
-    columns: eventColumns(),
     ask: (query, signal) =>
       call("get", "/admin/users/{id}/audit-logs", {
         path: { id },
         query: { ...query, limit: 10 },
         signal,
       }),
+    columns: eventColumns(),
   });
 }
 

@@ -6,16 +6,18 @@ import { asOwner } from "../base/confirm.js";
 import { confirmed } from "../base/dialog.js";
 import { el, replace } from "../base/dom.js";
 import { size } from "../base/format.js";
-import { handle, mark } from "../base/form.js";
+import { field, handle, mark } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { showNotice, showProblem } from "../base/problem.js";
 import { orSignIn } from "../base/session.js";
-import { checkbox, field, select, submitLine } from "../console/fields.js";
+import { checkbox, select, submitLine } from "../console/fields.js";
 import { panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
 import { quotaField } from "./quota.js";
 
+/** @import { Body } from "../../types" */
 /** @typedef {import("./lookups.js").User} User */
+/** @typedef {Body<"patch", "/admin/users/{id}">} Change */
 /** @typedef {(user: User) => void} Changed */
 
 /**
@@ -33,32 +35,13 @@ export function showAccess(host, user, groups, isOwn, changed) {
   let waiting = 0; // changes that are not saved yet: one after the other
   /** @type {Promise<unknown>} */
   let saving = Promise.resolve();
-  const save = (/** @type {Record<string, unknown>} */ change) => {
+  const save = (/** @type {Change} */ change) => {
     waiting += 1;
     const next = saving.then(() => saved(newest, change, changed)).finally(() => (waiting -= 1));
     saving = next;
     return next;
   };
-  const role = select(
-    "role",
-    [
-      ["user", t("role.user")],
-      ["admin", t("role.admin")],
-    ],
-    { value: user.role },
-  );
-  role.addEventListener("change", async () => {
-    const wanted = role.value; // what is being saved meanwhile sets the control to what was
-    const isTaken = wanted === "user";
-    const text = isTaken ? t("user.role_take_text") : t("user.role_give_text");
-    const isWanted = await confirmed({
-      title: t("user.role_title", { name: user.username }),
-      text,
-      verb: t("user.role_verb"),
-    });
-    if (isWanted) role.value = wanted;
-    if (!isWanted || !(await save({ role: wanted }))) role.value = newest.role;
-  });
+  const role = roleSelect(user, save, () => newest.role);
   const group = select("policy_group_id", groups, { value: String(user.policy_group_id ?? "") });
   group.addEventListener("change", async () => {
     if (!(await save({ policy_group_id: Number(group.value) })))
@@ -123,6 +106,36 @@ export function showAccess(host, user, groups, isOwn, changed) {
 }
 
 /**
+ * @param {User} user
+ * @param {(change: Change) => Promise<boolean>} save
+ * @param {() => User["role"]} stored
+ */
+function roleSelect(user, save, stored) {
+  const role = select(
+    "role",
+    [
+      ["user", t("role.user")],
+      ["admin", t("role.admin")],
+    ],
+    { value: user.role },
+  );
+  role.addEventListener("change", async () => {
+    // What is being saved meanwhile sets the control to what was.
+    const wanted = /** @type {User["role"]} */ (role.value);
+    const isTaken = wanted === "user";
+    const text = isTaken ? t("user.role_take_text") : t("user.role_give_text");
+    const isWanted = await confirmed({
+      title: t("user.role_title", { name: user.username }),
+      text,
+      verb: t("user.role_verb"),
+    });
+    if (isWanted) role.value = wanted;
+    if (!isWanted || !(await save({ role: wanted }))) role.value = stored();
+  });
+  return role;
+}
+
+/**
  * @param {string} name
  * @param {string} label
  * @param {string} hint
@@ -143,7 +156,7 @@ function toggle(name, label, hint, isOn, save) {
 
 /**
  * @param {User} user
- * @param {(change: Record<string, unknown>) => Promise<boolean>} save
+ * @param {(change: Change) => Promise<boolean>} save
  */
 function quotaForm(user, save) {
   const quota = quotaField(user.storage_quota);
@@ -174,7 +187,7 @@ function quotaForm(user, save) {
  * Saves, unless somebody else was first: then what is there now is shown. Returns whether it is
  * saved.
  * @param {User} user
- * @param {Record<string, unknown>} change
+ * @param {Change} change
  * @param {Changed} changed
  * @returns {Promise<boolean>}
  */

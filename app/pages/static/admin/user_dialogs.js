@@ -5,10 +5,11 @@ import { call } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { formDialog } from "../base/dialog.js";
 import { el } from "../base/dom.js";
+import { field, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { CHECKS } from "../base/rules.js";
 import { orSignIn } from "../base/session.js";
-import { checkbox, field, passwordField, textInput } from "../console/fields.js";
+import { checkbox, passwordField } from "../console/fields.js";
 import { toast } from "../console/toast.js";
 
 /** @typedef {import("./lookups.js").User} User */
@@ -73,7 +74,7 @@ export function askForEmail({ id, email: old }, changed) {
 }
 
 /**
- * @template T
+ * @template [T=never]
  * @param {string} title
  * @param {HTMLElement[]} content
  * @param {Record<string, (value: string) => string>} checks

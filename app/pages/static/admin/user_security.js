@@ -1,24 +1,26 @@
 // @ts-check
 // How an account signs in, and where it is signed in: looked at and taken away.
 
-import { call, Refusal } from "../base/api.js";
+import { call } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { confirmed } from "../base/dialog.js";
 import { el, replace } from "../base/dom.js";
-import { ago, day, moment } from "../base/format.js";
-import { asSaid, t } from "../base/i18n.js";
+import { ago, moment } from "../base/format.js";
+import { t } from "../base/i18n.js";
 import { load, onDemand } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
+import { deviceWords } from "../console/agents.js";
 import { actButton } from "../console/fields.js";
-import { facts, panel } from "../console/panel.js";
+import { badge, facts, panel } from "../console/panel.js";
 import { showOnce } from "../console/secret.js";
 import { table } from "../console/table.js";
 import { toast } from "../console/toast.js";
-import { doer } from "./user_buttons.js";
-import { sessionsPanel } from "./user_sessions.js";
+import { linkTable, passkeyTable } from "./user_ways.js";
 
+/** @import { Data } from "../../types" */
 /** @typedef {import("./lookups.js").User} User */
-/** @typedef {import("../../types").Data<"get", "/admin/users/{id}/credentials">} Credentials */
+/** @typedef {Data<"get", "/admin/users/{id}/credentials">} Credentials */
+/** @typedef {Data<"get", "/admin/users/{id}/sessions">} Sessions */
 /** @typedef {{ user: User, path: { id: string }, again: () => Promise<void> }} About */
 
 /**
@@ -111,6 +113,23 @@ function credentialsPanel(about, credentials, changed) {
 }
 
 /**
+ * A button that may ask first, and confirms who is there if it has to.
+ * @template T
+ * @param {string} name key of its words
+ * @param {() => Promise<T>} work
+ * @param {{ ask?: string, done?: string, then?: (answer: T) => unknown, label?: string }} how
+ */
+function doer(name, work, { ask, done, then, label }) {
+  return actButton(t(name), { class: "secondary small", "aria-label": label }, async () => {
+    if (ask && !(await confirmed({ title: t(name), text: t(ask), verb: t(name) }))) return;
+    const answer = await asOwner(t("user.why"), async () => (await orSignIn(work())) ?? true);
+    if (answer === null) return;
+    if (done) toast(t(done));
+    await then?.(/** @type {T} */ (answer));
+  });
+}
+
+/**
  * @param {About} about
  * @param {{ generated_password?: string }} answer
  * @param {(user: User) => void} changed
@@ -139,95 +158,66 @@ async function readAgain({ path, again }, changed) {
 }
 
 /**
- * Removes a way to sign in; the last one only after a second question.
  * @param {About} about
- * @param {string} title
- * @param {(force: boolean) => Promise<unknown>} work
+ * @param {Sessions} sessions
  */
-async function remove({ again }, title, work) {
-  if (!(await confirmed({ title, text: t("user.remove_text"), verb: t("remove") }))) return;
-  const attempt = (/** @type {boolean} */ force) =>
-    asOwner(t("user.why"), async () => (await orSignIn(work(force))) ?? true);
-  try {
-    if ((await attempt(false)) === null) return;
-  } catch (error) {
-    if (!(error instanceof Refusal) || error.code !== "conflict") throw error;
-    const isForced = await confirmed({
-      title,
-      text: el("p", {}, asSaid(error.msg), " ", t("user.last_way")),
-      verb: t("user.remove_anyway"),
-    });
-    if (!isForced || (await attempt(true)) === null) return;
-  }
-  toast(t("user.removed"));
-  await again();
-}
-
-/**
- * @param {About} about
- * @param {Credentials["passkeys"]} passkeys
- */
-function passkeyTable(about, passkeys) {
-  return table(
-    t("user.passkeys"),
-    [
-      { label: t("user.name"), cell: ({ name }) => name },
-      { label: t("users.created"), cell: ({ created_at: at }) => day(at) },
-      { label: t("user.used"), cell: ({ last_used_at: at }) => (at ? ago(at) : t("never")) },
-      {
-        label: t("remove"),
-        kind: "actions",
-        cell: ({ id, name }) =>
-          removeButton(name, () =>
-            remove(about, t("user.remove_title", { name }), (force) =>
-              call("delete", "/admin/users/{id}/passkeys/{passkey_id}", {
-                path: { ...about.path, passkey_id: String(id) },
-                query: { force },
-              }),
-            ),
-          ),
-      },
-    ],
-    passkeys,
+function sessionsPanel(about, sessions) {
+  const { path, again } = about;
+  const all = doer(
+    "user.end_all",
+    () => call("post", "/admin/users/{id}/sessions/revoke", { path }),
+    { ask: "user.end_all_text", done: "user.sessions_ended", then: again },
+  );
+  return panel(
+    "sessions",
+    t("user.sessions"),
+    { actions: sessions.length > 0 ? [all] : [] },
+    sessions.length === 0
+      ? el("p", { class: "hint" }, t("user.no_sessions"))
+      : table(
+          t("user.sessions"),
+          [
+            {
+              label: t("user.device"),
+              cell: ({ user_agent: agent, ip_address: address }) => [
+                el("span", { title: agent ?? "" }, deviceWords(agent)),
+                address && el("span", { class: "hint mono" }, address),
+              ],
+            },
+            {
+              label: t("user.seen"),
+              cell: ({ last_seen_at: at }) =>
+                el("time", { datetime: at, title: moment(at) }, ago(at)),
+            },
+            {
+              label: t("user.end"),
+              kind: "actions",
+              cell: ({ id, is_current: isCurrent, user_agent: agent }) =>
+                isCurrent ? badge(t("user.here")) : removeSession(about, id, deviceWords(agent)),
+            },
+          ],
+          sessions,
+        ),
   );
 }
 
 /**
  * @param {About} about
- * @param {Credentials["external_links"]} links
+ * @param {string} id
+ * @param {string} device
  */
-function linkTable(about, links) {
-  return table(
-    t("user.links"),
-    [
-      { label: t("user.name"), cell: (link) => link.provider_display_name },
-      {
-        label: t("user.account_there"),
-        cell: (link) => link.email_snapshot || link.display_name_snapshot || link.subject,
-      },
-      { label: t("user.used"), cell: ({ last_login_at: at }) => (at ? ago(at) : t("never")) },
-      {
-        label: t("remove"),
-        kind: "actions",
-        cell: ({ id, provider_display_name: name }) =>
-          removeButton(name, () =>
-            remove(about, t("user.remove_title", { name }), (force) =>
-              call("delete", "/admin/users/{id}/external-links/{link_id}", {
-                path: { ...about.path, link_id: String(id) },
-                query: { force },
-              }),
-            ),
-          ),
-      },
-    ],
-    links,
+function removeSession({ path, again }, id, device) {
+  return actButton(
+    t("user.end"),
+    { class: "link", "aria-label": `${t("user.end")}: ${device}` },
+    async () => {
+      await orSignIn(
+        call("delete", "/admin/users/{id}/sessions/{session_id}", {
+          path: { ...path, session_id: id },
+        }),
+      );
+      toast(t("user.session_ended"));
+      await again();
+    },
   );
-}
-
-/**
- * @param {string} name
- * @param {() => Promise<unknown>} work
- */
-function removeButton(name, work) {
-  return actButton(t("remove"), { class: "link", "aria-label": `${t("remove")}: ${name}` }, work);
 }

@@ -3,10 +3,11 @@
 
 import { call } from "../base/api.js";
 import { byId, el, replace } from "../base/dom.js";
+import { field, textInput } from "../base/form.js";
 import { day, moment, size } from "../base/format.js";
 import { t } from "../base/i18n.js";
 import { avatar } from "../console/avatar.js";
-import { button, field, select, textInput } from "../console/fields.js";
+import { button, select } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 import { badge } from "../console/panel.js";
@@ -31,6 +32,14 @@ open(async () => {
     filters,
     sorted: { by: "created_at", order: "desc" },
     empty: { title: t("list.empty") },
+    ask: (query, signal) => {
+      chosen.clear();
+      bar.update();
+      return call("get", "/admin/users", {
+        query,
+        signal,
+      });
+    },
     selection: {
       idOf: ({ id }) => id,
       nameOf: ({ username }) => username,
@@ -61,14 +70,6 @@ open(async () => {
         cell: ({ created_at: at }) => el("time", { datetime: at, title: moment(at) }, day(at)),
       },
     ],
-    ask: (query, signal) => {
-      chosen.clear();
-      bar.update();
-      return call("get", "/admin/users", {
-        query: /** @type {Record<string, any>} */ (query),
-        signal,
-      });
-    },
   });
   byId("page-actions").append(
     el("a", { class: "button secondary", href: "/admin/users/invitations" }, t("users.invite")),

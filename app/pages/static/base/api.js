@@ -4,7 +4,8 @@
 
 import { csrfToken, keep, kept } from "./kept.js";
 
-/** @typedef {import("../../types").Method} Method */
+/** @import { Data, Method, Options, Path } from "../../types" */
+/** @typedef {{ body?: unknown, form?: FormData, signal?: AbortSignal, asBlob?: boolean }} Sent */
 
 const API = "/api/v1";
 const REFRESHED = "gatehouse-refreshed";
@@ -18,8 +19,14 @@ const IS_LEFT_ALONE = /\/(setup|register|login)\/finish$|\/auth\/(refresh|logout
 /** Why a call did not succeed; without an answer of the service the status is 0. */
 export class Refusal extends Error {
   /**
-   * @param {{ status: number, code: string, msg?: string, data?: Record<string, unknown> | null,
-   *   retryAfter?: number, requestId?: string, isChange: boolean }} about
+   * @param {object} about
+   * @param {number} about.status
+   * @param {string} about.code
+   * @param {string} [about.msg]
+   * @param {Record<string, unknown> | null} [about.data]
+   * @param {number} [about.retryAfter]
+   * @param {string} [about.requestId]
+   * @param {boolean} about.isChange
    */
   constructor({ status, code, msg = "", data = null, retryAfter = 0, requestId = "", isChange }) {
     super(msg || code);
@@ -75,15 +82,38 @@ export function noteOtherUser(error) {
  * Returns `data` of the answer. Where a token was refused, nothing was done: the call is repeated
  * once.
  * @template {Method} M
- * @template {import("../../types").Path<M>} P
+ * @template {Path<M>} P
  * @param {M} method
  * @param {P} path below /api/v1, with {names} for `options.path`
- * @param {import("../../types").Options<M, P>} [options]
- * @returns {Promise<import("../../types").Data<M, P>>}
+ * @param {Options<M, P>} [options]
+ * @returns {Promise<Data<M, P>>}
  * @throws {Refusal}
  */
-export async function call(method, path, options = {}) {
-  const url = addressOf(path, options);
+export function call(method, path, options = {}) {
+  return /** @type {Promise<Data<M, P>>} */ (answered(method, addressOf(path, options), options));
+}
+
+/**
+ * The same of what is answered by a file.
+ * @template {Method} M
+ * @template {Path<M>} P
+ * @param {M} method
+ * @param {P} path
+ * @param {Options<M, P>} [options]
+ * @returns {Promise<Blob>}
+ * @throws {Refusal}
+ */
+export function callForFile(method, path, options = {}) {
+  const sent = { ...options, asBlob: true };
+  return /** @type {Promise<Blob>} */ (answered(method, addressOf(path, options), sent));
+}
+
+/**
+ * @param {Method} method
+ * @param {string} url
+ * @param {Sent} options
+ */
+async function answered(method, url, options) {
   try {
     return await send(method, url, options).catch(async (error) => {
       if (
@@ -185,8 +215,8 @@ function addressOf(path, options) {
 /**
  * @param {Method} method
  * @param {string} url
- * @param {{ body?: unknown, form?: FormData, signal?: AbortSignal, asBlob?: boolean }} options
- * @returns {Promise<any>}
+ * @param {Sent} options
+ * @returns {Promise<unknown>}
  */
 async function send(method, url, { body, form, signal, asBlob }) {
   const isChange = method !== "get";

@@ -3,19 +3,18 @@
 
 import { call, Refusal } from "./api.js";
 import { openDialog } from "./dialog.js";
-import { el, replace } from "./dom.js";
+import { el, replace, say } from "./dom.js";
 import { explained, sentences } from "./errors.js";
-import { act, field, handle } from "./form.js";
+import { act, field, handle, textInput } from "./form.js";
 import { t } from "./i18n.js";
 import { leaveFor } from "./page.js";
+import { sendButton } from "./pause.js";
 import { onDemand } from "./retry.js";
 import { isPossible, NoPasskey, stop, usePasskey } from "./webauthn.js";
 
-/** @typedef {import("../../types").Data<"get", "/auth/confirmation">} Ways */
-/** @typedef {typeof import("./pause.js")} Mailing */
-/**
- * @typedef {import("../../types").Data<"get", "/auth/external-auth/providers">[number]} Provider
- */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"get", "/auth/confirmation">} Ways */
+/** @typedef {Data<"get", "/auth/external-auth/providers">[number]} Provider */
 /** @typedef {(error: unknown) => void} Fail */
 
 const OWN = { "auth.credentials_failed": "confirm.wrong" };
@@ -55,18 +54,17 @@ export async function asOwner(why, work) {
     method === "passkey" ? isPossible() : method !== "external" || providers.length > 0;
   if (!ways.methods.some(mayUse)) throw refusal; // its text says to sign in again
   const { factors } = await call("get", "/auth/mfa");
-  const mailing = factors.length > 0 ? null : await onDemand(() => import("./pause.js"));
-  return (await isConfirmed(why, ways, mailing, providers)) ? work() : null;
+  return (await isConfirmed(why, ways, factors.length > 0, providers)) ? work() : null;
 }
 
 /**
  * @param {string} why
  * @param {Ways} ways
- * @param {Mailing | null} mailing null if codes come from an app, and not by mail
+ * @param {boolean} hasApp whether codes come from an app, and not by mail
  * @param {Provider[]} providers that can confirm; they lead away from the page
  * @returns {Promise<boolean>}
  */
-function isConfirmed(why, ways, mailing, providers) {
+function isConfirmed(why, ways, hasApp, providers) {
   return new Promise((resolve) => {
     let isDone = false;
     const problem = el("p", { class: "field-error", role: "alert" });
@@ -82,7 +80,7 @@ function isConfirmed(why, ways, mailing, providers) {
       t("cancel"),
     );
     const passkey = ways.methods.includes("passkey") && isPossible() && passkeyButton(done, fail);
-    const form = typedForm(ways, mailing, cancel, done, fail);
+    const form = typedForm(ways, hasApp, cancel, done, fail);
     const elsewhere = providers.map((provider) => providerButton(provider, fail));
     const hint = elsewhere.length > 0 && el("p", { class: "hint" }, t("confirm.elsewhere_hint"));
     const content = el(
@@ -119,7 +117,7 @@ function passkeyButton(done, fail) {
   const button = el("button", { type: "button", class: "primary" }, t("confirm.passkey"));
   const confirm = async () => {
     const { flow_id, public_key } = await call("post", "/auth/confirmation/passkey/start");
-    const options = /** @type {any} */ (public_key).publicKey;
+    const options = public_key.publicKey;
     const credential = await usePasskey(options);
     try {
       await call("post", "/auth/confirmation/passkey/finish", { body: { flow_id, credential } });
@@ -179,12 +177,12 @@ function providerButton({ kind, key, display_name: name }, fail) {
 /**
  * The password, with a code if the account has a second factor, or a mailed code alone.
  * @param {Ways} ways
- * @param {Mailing | null} mailing
+ * @param {boolean} hasApp
  * @param {HTMLElement} cancel
  * @param {() => void} done
  * @param {Fail} fail
  */
-function typedForm({ methods, needs_code }, mailing, cancel, done, fail) {
+function typedForm({ methods, needs_code }, hasApp, cancel, done, fail) {
   const method = methods.includes("password") ? "password" : "email_code";
   if (!methods.includes(method)) return null;
   const isMailed = method === "email_code";
@@ -193,18 +191,26 @@ function typedForm({ methods, needs_code }, mailing, cancel, done, fail) {
     "form",
     { method: "post", novalidate: true },
     !isMailed &&
-      required("password", t("confirm.password"), {
-        type: "password",
-        autocomplete: "current-password",
-      }),
+      field(
+        t("confirm.password"),
+        textInput("password", {
+          id: "confirm-password",
+          type: "password",
+          autocomplete: "current-password",
+          required: true,
+        }),
+      ),
     hasCode &&
-      required("code", t("confirm.code"), {
-        type: "text",
-        autocomplete: "one-time-code",
-        autocapitalize: "none",
-        spellcheck: "false",
-      }),
-    hasCode && mailing && sendButton(mailing, fail),
+      field(
+        t("confirm.code"),
+        textInput("code", {
+          id: "confirm-code",
+          autocomplete: "one-time-code",
+          autocapitalize: "none",
+          required: true,
+        }),
+      ),
+    hasCode && !hasApp && codeButton(fail),
     el(
       "div",
       { class: "dialog-actions" },
@@ -236,31 +242,21 @@ function typedForm({ methods, needs_code }, mailing, cancel, done, fail) {
   return form;
 }
 
-/**
- * @param {string} name
- * @param {string} label
- * @param {Record<string, string>} attributes
- */
-function required(name, label, attributes) {
-  const control = el("input", { id: `confirm-${name}`, name, required: true, ...attributes });
-  return field(label, control);
-}
-
-/**
- * @param {Mailing} mailing
- * @param {Fail} fail
- */
-function sendButton({ codeButton }, fail) {
-  return codeButton({
-    text: t("confirm.send"),
-    sending: t("confirm.busy"),
-    sent: t("confirm.sent"),
-    field: "confirm-code",
-    style: "secondary small",
-    send() {
+/** @param {Fail} fail */
+function codeButton(fail) {
+  return sendButton(t("confirm.send"), {
+    class: "secondary small",
+    busy: t("confirm.busy"),
+    async send() {
       fail(null);
-      return call("post", "/auth/confirmation/email-code/send");
+      const { resend_after } = await call("post", "/auth/confirmation/email-code/send");
+      say(t("confirm.sent"));
+      document.getElementById("confirm-code")?.focus();
+      return resend_after;
     },
-    fail,
+    taken(error) {
+      fail(error);
+      return true;
+    },
   });
 }

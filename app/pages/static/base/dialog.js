@@ -2,7 +2,7 @@
 // Dialogs: the browser keeps the focus inside and returns it; Escape closes them.
 
 import { el } from "./dom.js";
-import { handle, mark } from "./form.js";
+import { field, handle, mark, textInput } from "./form.js";
 import { t } from "./i18n.js";
 
 let number = 0;
@@ -67,8 +67,7 @@ export function formDialog(title, verb, content, { busy = t("one_moment"), close
 /**
  * Asks before something that cannot be taken back, with the focus on *Cancel*.
  * @param {{ title: string, text: string | Node, verb: string, typed?: string }} about `verb` is
- *   said
- *   by the button; `typed` is a name that has to be typed first
+ *   said by the button; `typed` is a name that has to be typed first
  * @returns {Promise<boolean>}
  */
 export function confirmed({ title, text, verb, typed = "" }) {
@@ -76,35 +75,23 @@ export function confirmed({ title, text, verb, typed = "" }) {
     let isYes = false;
     const yes = el("button", { type: "submit", class: "danger" }, verb);
     const no = el("button", { type: "button", class: "secondary" }, t("cancel"));
-    const field = el("input", {
-      id: "dialog-name",
-      type: "text",
-      autocomplete: "off",
-      autocapitalize: "none",
-      spellcheck: "false",
-    });
+    const name = textInput("dialog-name", { autocapitalize: "none" });
     const form = el(
       "form",
       { method: "dialog" },
       el("div", { class: "lead" }, text),
-      typed &&
-        el(
-          "div",
-          { class: "field" },
-          el("label", { for: "dialog-name" }, t("dialog.type_name", { name: typed })),
-          field,
-        ),
+      typed && field(t("dialog.type_name", { name: typed }), name),
       el("div", { class: "dialog-actions" }, no, yes),
     );
     const close = openDialog(title, [form], { focus: no, closed: () => resolve(isYes) });
     no.addEventListener("click", close);
-    field.addEventListener("input", () => mark(field, ""));
+    name.addEventListener("input", () => mark(name, ""));
     form.addEventListener("submit", (event) => {
-      isYes = !typed || field.value.trim() === typed;
+      isYes = !typed || name.value.trim() === typed;
       if (isYes) return;
       event.preventDefault();
-      mark(field, t("dialog.name_differs"));
-      field.focus();
+      mark(name, t("dialog.name_differs"));
+      name.focus();
     });
   });
 }

@@ -1,5 +1,6 @@
 // @ts-check
-// Builds elements; text is always set as text, so nothing an answer says becomes markup.
+// Builds elements, and says aloud what happened; text is always set as text, so nothing an answer
+// says becomes markup.
 
 /** @typedef {Node | string | null | undefined | false} Child */
 
@@ -72,4 +73,11 @@ export function byId(id) {
  */
 export function input(id) {
   return /** @type {HTMLInputElement} */ (byId(id));
+}
+
+/** Says something to screen readers, which hear nothing below a dialog, and no text twice. */
+export function say(/** @type {string} */ text) {
+  const region = [...document.querySelectorAll("dialog[open] .said")].at(-1) ?? byId("said");
+  region.textContent = "";
+  requestAnimationFrame(() => (region.textContent = text));
 }

@@ -8,7 +8,7 @@ import { explained, sentences, spoken } from "./errors.js";
 import { hasText, t } from "./i18n.js";
 import { clearProblem, showProblem, showProblemIn } from "./problem.js";
 
-/** @typedef {import("./dom.js").Child} Child */
+/** @import { Child } from "./dom.js" */
 
 /** The service names the member of the body that it does not take, and says why. */
 const COMPLAINT = /^invalid JSON request body: (\w+): ([^;]*)/;
@@ -17,7 +17,8 @@ const COMPLAINT = /^invalid JSON request body: (\w+): ([^;]*)/;
  * @typedef {object} Handling
  * @property {(values: Record<string, string>) => Promise<void>} submit
  * @property {string} busy what the button says meanwhile
- * @property {Record<string, (value: string) => string>} [checks] by field: what is wrong with it, or ""
+ * @property {Record<string, (value: string) => string>} [checks] by field: what is wrong with it,
+ *   or ""
  * @property {Record<string, string>} [fields] by code: the field at which a refusal is shown
  * @property {Record<string, string>} [own] by code: the key of a text that fits better here
  * @property {(refusal: Refusal) => HTMLElement[]} [actions] what can be done about a refusal
@@ -115,6 +116,35 @@ export async function act(
 }
 
 /**
+ * A field with its label; `control` gets the id `name` unless it has one.
+ * @param {Child} label
+ * @param {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} control
+ * @param {{ hint?: Child, beside?: Child, box?: string }} [more] `beside` stands to the right of
+ *   the control, in a box of the class `box`
+ */
+export function field(label, control, { hint, beside, box: kind = "side-by-side" } = {}) {
+  if (!control.id) control.id = control.name;
+  const note = hint && el("p", { class: "hint", id: `${control.id}-hint` }, hint);
+  if (note) control.setAttribute("aria-describedby", note.id);
+  const box = beside ? el("div", { class: kind }, control, beside) : control;
+  return el("div", { class: "field" }, el("label", { for: control.id }, label), box, note);
+}
+
+/**
+ * @param {string} name
+ * @param {Record<string, unknown>} [attributes]
+ */
+export function textInput(name, attributes = {}) {
+  return el("input", {
+    name,
+    type: "text",
+    autocomplete: "off",
+    spellcheck: "false",
+    ...attributes,
+  });
+}
+
+/**
  * Marks a field as wrong, or with "" as right.
  * @param {HTMLInputElement} field
  * @param {string} text
@@ -206,19 +236,4 @@ function fail(form, { fields, own, actions, taken }, error) {
   const dialog = form.closest("dialog");
   if (dialog?.open) showProblemIn(dialog, error, own);
   else showProblem(error, { own, actions: error instanceof Refusal ? actions?.(error) : [] });
-}
-
-/**
- * A field with its label; `control` gets the id `name` unless it has one.
- * @param {string} label
- * @param {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} control
- * @param {{ hint?: Child, beside?: Child, box?: string }} [more] `beside` stands to the right of
- *   the control, in a box of the class `box`
- */
-export function field(label, control, { hint, beside, box: kind = "side-by-side" } = {}) {
-  if (!control.id) control.id = control.name;
-  const note = hint && el("p", { class: "hint", id: `${control.id}-hint` }, hint);
-  if (note) control.setAttribute("aria-describedby", note.id);
-  const box = beside ? el("div", { class: kind }, control, beside) : control;
-  return el("div", { class: "field" }, el("label", { for: control.id }, label), box, note);
 }

@@ -38,8 +38,10 @@ const PATHS = {
   down: "M5 8l5 5 5-5",
 };
 
+/** @typedef {keyof typeof PATHS} Icon */
+
 /**
- * @param {keyof typeof PATHS} name
+ * @param {Icon} name
  * @returns {SVGSVGElement}
  */
 export function icon(name) {

@@ -8,6 +8,8 @@ import { icon } from "./icons.js";
 import { showProblem } from "./problem.js";
 import { withReturnPath } from "./return_path.js";
 
+/** @import { Icon } from "./icons.js" */
+
 const root = document.documentElement;
 
 /**
@@ -30,7 +32,7 @@ export async function start(run) {
     reveal(/** @type {HTMLElement} */ (button), input(name));
   }
   for (const node of document.querySelectorAll("[data-icon]"))
-    node.prepend(icon(/** @type {any} */ (node).dataset.icon));
+    node.prepend(icon(/** @type {Icon} */ (/** @type {HTMLElement} */ (node).dataset.icon)));
   for (const link of document.querySelectorAll("[data-returns]"))
     carryOn(/** @type {HTMLAnchorElement} */ (link));
   warnOfAddress();
@@ -66,8 +68,9 @@ function settle(hasTexts) {
 /** All parts are there: what is missing another time is asked for again, see arrival.js. */
 function endRetry() {
   if (root.dataset.incomplete !== undefined) return;
-  const { isRetry: _, ...rest } = window.history.state ?? {};
-  window.history.replaceState(rest, "");
+  const state = { ...window.history.state };
+  delete state.isRetry;
+  window.history.replaceState(state, "");
 }
 
 /** @param {string} text */
@@ -86,13 +89,6 @@ export function note(kind, ...content) {
   document
     .getElementById("notes")
     ?.append(el("div", { class: `note ${kind}`, role: "status" }, mark, el("p", {}, ...content)));
-}
-
-/** Says something to screen readers, which hear nothing below a dialog, and no text twice. */
-export function say(/** @type {string} */ text) {
-  const region = [...document.querySelectorAll("dialog[open] .said")].at(-1) ?? byId("said");
-  region.textContent = "";
-  requestAnimationFrame(() => (region.textContent = text));
 }
 
 /** Goes to another address; what follows is not to be run any more. */

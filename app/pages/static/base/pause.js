@@ -1,11 +1,38 @@
 // @ts-check
-// Buttons that may be used again after some time, and count down till then.
+// A button that may be used again after some time, and counts down till then.
 
 import { Refusal } from "./api.js";
 import { el } from "./dom.js";
-import { busy } from "./form.js";
+import { act } from "./form.js";
 import { t } from "./i18n.js";
-import { say } from "./page.js";
+import { showProblem } from "./problem.js";
+
+/**
+ * Sends something by mail.
+ * @param {string} text
+ * @param {object} how
+ * @param {string} [how.class]
+ * @param {string} how.busy what the button says meanwhile
+ * @param {() => Promise<number>} how.send returns the seconds until it may be sent again
+ * @param {(error: unknown) => boolean} [how.taken] whether an error has been dealt with
+ */
+export function sendButton(text, { class: kind = "secondary", busy, send, taken }) {
+  const button = el("button", { type: "button", class: kind }, text);
+  button.addEventListener("click", async () => {
+    let seconds = 0;
+    const fail = (/** @type {unknown} */ error) => {
+      if (taken?.(error)) return;
+      if (error instanceof Refusal && error.status === 429) seconds = error.retryAfter;
+      if (!seconds) showProblem(error);
+    };
+    const work = async () => {
+      seconds = await send();
+    };
+    await act(button, busy, work, { fail });
+    if (seconds) pause(button, seconds);
+  });
+  return button;
+}
 
 /**
  * @param {HTMLElement} button
@@ -26,36 +53,4 @@ export function pause(button, seconds) {
   };
   const timer = setInterval(tick, 1000);
   tick();
-}
-
-/**
- * A button that has a code mailed.
- * @param {object} how
- * @param {string} how.text
- * @param {string} how.sending said while it is sent
- * @param {string} how.sent said once it is sent
- * @param {string} how.field id of the field for the code, which gets the focus
- * @param {string} [how.style]
- * @param {() => Promise<{ resend_after: number }>} how.send
- * @param {(error: unknown) => void} how.fail
- */
-export function codeButton({ text, sending, sent, field, style = "secondary", send, fail }) {
-  const button = el("button", { type: "button", class: style }, text);
-  button.addEventListener("click", async () => {
-    if (button.getAttribute("aria-disabled")) return;
-    const finish = busy(button, sending);
-    try {
-      const { resend_after: seconds } = await send();
-      finish();
-      say(sent);
-      document.getElementById(field)?.focus();
-      pause(button, seconds);
-    } catch (error) {
-      finish();
-      const isTooEarly = error instanceof Refusal && error.status === 429;
-      if (isTooEarly && error.retryAfter) pause(button, error.retryAfter);
-      else fail(error);
-    }
-  });
-  return button;
 }

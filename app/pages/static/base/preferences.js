@@ -6,11 +6,12 @@ import { remember } from "./kept.js";
 import { language as here } from "./i18n.js";
 import { tellWhoIsHere } from "./session.js";
 
+/** @import { Me } from "./session.js" */
+
 /**
  * Remembers language and colours of the account that has just signed in; one without a language
  * gets that of the page. A failure changes nothing.
- * @param {Pick<import("./session.js").Me, "id" | "preferences"> | null} [known] asked for unless
- *   given
+ * @param {Pick<Me, "id" | "preferences"> | null} [known] asked for unless given
  * @returns {Promise<boolean>} whether the page looks otherwise now
  */
 export async function adoptPreferences(known = null) {

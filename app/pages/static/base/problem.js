@@ -2,7 +2,7 @@
 // The box above a form that says why something did not work, and what to do.
 
 import { Refusal } from "./api.js";
-import { byId, el, replace } from "./dom.js";
+import { byId, el, replace, say } from "./dom.js";
 import { explained, sentences, waitText } from "./errors.js";
 import { t } from "./i18n.js";
 import { icon } from "./icons.js";
@@ -14,9 +14,8 @@ let ticking;
  * Shows why something failed, and moves the focus there.
  * @param {unknown} error
  * @param {{ own?: Record<string, string>, actions?: HTMLElement[], isQuiet?: boolean }} [how] `own`
- *   are
- *   keys of texts by code, for what the page knows better; `actions` are buttons and links; a quiet
- *   one leaves the focus where somebody may be typing
+ *   are keys of texts by code, for what the page knows better; `actions` are buttons and links; a
+ *   quiet one leaves the focus where somebody may be typing
  */
 export function showProblem(error, { own = {}, actions = [], isQuiet = false } = {}) {
   const isLimit = error instanceof Refusal && error.status === 429 && error.retryAfter > 0;
@@ -67,8 +66,7 @@ export function showProblemIn(dialog, error, own) {
  * Shows a text that is known already, in the same place.
  * @param {string} text
  * @param {{ kind?: "bad" | "warn" | "good", actions?: HTMLElement[], isQuiet?: boolean }} [how]
- *   `isQuiet`
- *   as in showProblem
+ *   `isQuiet` as in showProblem
  */
 export function showNotice(text, { kind = "bad", actions = [], isQuiet = false } = {}) {
   show(kind, [text], { actions, isQuiet });
@@ -141,17 +139,21 @@ function detailsOf({ code, status, requestId }) {
 }
 
 /**
- * A button that copies a text; false where pages have no clipboard, as without https.
+ * A button that copies a text, such as such details; false where pages have no clipboard, as
+ * without https.
  * @param {string} text
- * @param {{ copied?: () => void, [attribute: string]: unknown }} [attributes] `copied` is called
- *   once it is done
+ * @param {Record<string, unknown>} [attributes]
  */
-export function copyButton(text, { copied = () => {}, ...attributes } = {}) {
+export function copyButton(text, attributes) {
   const copy = async () => {
     await navigator.clipboard.writeText(text);
     node.textContent = t("copied");
-    copied();
+    say(t("copied"));
   };
-  const node = el("button", { type: "button", click: copy, ...attributes }, t("copy"));
+  const node = el(
+    "button",
+    { type: "button", class: "secondary", click: copy, ...attributes },
+    t("copy"),
+  );
   return "clipboard" in navigator && node;
 }

@@ -6,7 +6,8 @@ import { csrfToken } from "./kept.js";
 import { leaveFor } from "./page.js";
 import { signInPath } from "./return_path.js";
 
-/** @typedef {import("../../types").Data<"get", "/auth/me">} Me */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"get", "/auth/me">} Me */
 
 const channel = openChannel();
 const SIGNED_OUT = "signed-out";
@@ -15,9 +16,7 @@ const SIGNED_OUT_PATH = "/login?signed_out=1";
 /** Somebody signs out: answers that are still on their way lead nowhere any more. */
 let isLeaving = false;
 
-/**
- * Null in browsers that keep nothing for this site: its tabs then learn of each other by refusals.
- */
+// Null in browsers that keep nothing for this site: its tabs then learn of each other by refusals.
 function openChannel() {
   try {
     return new BroadcastChannel("gatehouse");
@@ -43,7 +42,8 @@ export async function signedIn() {
       isLeaving = true;
       leaveFor(SIGNED_OUT_PATH);
     } else if (data !== me.id) {
-      window.location.reload(); // what is typed here is this account's, and must not become the other's
+      // What is typed here is this account's, and must not become the other's.
+      window.location.reload();
     }
   });
   return me;

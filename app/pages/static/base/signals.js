@@ -4,7 +4,9 @@
 import { call, Refusal } from "./api.js";
 import { isPossible } from "./webauthn.js";
 
-/** @typedef {import("../../types").Data<"get", "/auth/passkeys/signal">} Told */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"get", "/auth/passkeys/signal">} Told */
+/** @typedef {(options: object) => Promise<void>} Signal */
 
 /** Nobody waits for longer: a password manager may stand between. */
 const MAX_MS = 1000;
@@ -26,7 +28,8 @@ export async function forgetUnknown(error, rpId, credentialId) {
  * @returns {Promise<Told | null>}
  */
 export async function readPasskeys() {
-  if (!document.documentElement.dataset.origin || !isPossible()) return null; // they belong to no address, or not to this
+  // They belong to no address, or not to this one.
+  if (!document.documentElement.dataset.origin || !isPossible()) return null;
   return call("get", "/auth/passkeys/signal").catch(() => null);
 }
 
@@ -59,7 +62,9 @@ export async function tellOfPasskeys(before = null) {
  * @param {Record<string, unknown>} options
  */
 async function signal(method, options) {
-  const api = /** @type {any} */ (window.PublicKeyCredential);
+  const api = /** @type {Partial<Record<string, Signal>>} */ (
+    /** @type {unknown} */ (window.PublicKeyCredential)
+  );
   const done = Promise.resolve(api[method]?.(options)).catch(() => undefined);
   await Promise.race([done, new Promise((late) => setTimeout(late, MAX_MS))]);
 }

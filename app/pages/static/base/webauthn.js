@@ -6,6 +6,8 @@
 
 import { onDemand } from "./retry.js";
 
+/** @import { Schemas } from "../../types" */
+
 /** @type {AbortController | null} */
 let current = null;
 
@@ -53,8 +55,8 @@ export function stop() {
 
 /**
  * Makes a passkey; `options` are `public_key.publicKey` of register/start.
- * @param {any} options
- * @returns {Promise<any>}
+ * @param {Schemas["CreationOptions"]} options
+ * @returns {Promise<Schemas["NewCredentialJson"]>}
  * @throws {NoPasskey}
  */
 export function createPasskey(options) {
@@ -69,9 +71,9 @@ export function createPasskey(options) {
 /**
  * Uses a passkey; `options` are `public_key.publicKey` of login/start. With the mediation
  * "conditional" it waits until one is picked among a field's suggestions.
- * @param {any} options
+ * @param {Schemas["RequestOptions"]} options
  * @param {CredentialMediationRequirement} [mediation]
- * @returns {Promise<any>}
+ * @returns {Promise<Schemas["ProofJson"]>}
  * @throws {NoPasskey}
  */
 export function usePasskey(options, mediation) {
@@ -90,7 +92,7 @@ async function alone(ask) {
   stop();
   const own = (current = new AbortController());
   try {
-    return await credentialJson(await ask(own.signal));
+    return await credentialJson(/** @type {PublicKeyCredential} */ (await ask(own.signal)));
   } catch (error) {
     throw new NoPasskey(REASONS[/** @type {Error} */ (error).name] ?? "unsupported", error);
   } finally {
@@ -98,7 +100,7 @@ async function alone(ask) {
   }
 }
 
-/** @param {any} credential */
+/** @param {PublicKeyCredential} credential */
 async function credentialJson(credential) {
   try {
     return credential.toJSON();

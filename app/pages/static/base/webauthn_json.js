@@ -4,7 +4,12 @@
 // Browsers do this themselves (WebAuthn Level 3, sections 5.1.8 to 5.1.10). This is for older ones,
 // and for credentials that a password manager's extension hands out.
 
-/** @param {any} json */
+/** @import { Schemas } from "../../types" */
+
+/**
+ * @param {Schemas["CreationOptions"]} json
+ * @returns {PublicKeyCredentialCreationOptions}
+ */
 export function creationOptions(json) {
   return {
     ...json,
@@ -14,7 +19,10 @@ export function creationOptions(json) {
   };
 }
 
-/** @param {any} json */
+/**
+ * @param {Schemas["RequestOptions"]} json
+ * @returns {PublicKeyCredentialRequestOptions}
+ */
 export function requestOptions(json) {
   return {
     ...json,
@@ -23,20 +31,23 @@ export function requestOptions(json) {
   };
 }
 
-/** @param {any} credential */
+/** @param {PublicKeyCredential} credential */
 export function credentialJson(credential) {
   const { id, rawId, type, authenticatorAttachment, response } = credential;
+  const made = /** @type {AuthenticatorAttestationResponse} */ (response);
   return {
     id,
     rawId: text(rawId),
     type,
     authenticatorAttachment: authenticatorAttachment ?? undefined,
     clientExtensionResults: credential.getClientExtensionResults(),
-    response: response.attestationObject ? attestation(response) : assertion(response),
+    response: made.attestationObject
+      ? attestation(made)
+      : assertion(/** @type {AuthenticatorAssertionResponse} */ (response)),
   };
 }
 
-/** @param {any} response */
+/** @param {AuthenticatorAttestationResponse} response */
 function attestation(response) {
   return {
     clientDataJSON: text(response.clientDataJSON),
@@ -45,7 +56,7 @@ function attestation(response) {
   };
 }
 
-/** @param {any} response */
+/** @param {AuthenticatorAssertionResponse} response */
 function assertion(response) {
   return {
     clientDataJSON: text(response.clientDataJSON),
@@ -55,7 +66,7 @@ function assertion(response) {
   };
 }
 
-/** @param {any} credential */
+/** @param {Schemas["CredentialDescriptor"]} credential */
 function descriptor({ id, ...rest }) {
   return { ...rest, id: bytes(id) };
 }

@@ -4,26 +4,9 @@
 import { el } from "../base/dom.js";
 import { act, field } from "../base/form.js";
 import { t } from "../base/i18n.js";
-import { reveal, say } from "../base/page.js";
-import { copyButton as copier } from "../base/problem.js";
-
-export { field };
+import { reveal } from "../base/page.js";
 
 /** @typedef {import("../base/dom.js").Child} Child */
-
-/**
- * @param {string} name
- * @param {Record<string, unknown>} [attributes]
- */
-export function textInput(name, attributes = {}) {
-  return el("input", {
-    name,
-    type: "text",
-    autocomplete: "off",
-    spellcheck: "false",
-    ...attributes,
-  });
-}
 
 /**
  * A field for a password, which can be shown.
@@ -103,15 +86,6 @@ export function actButton(text, attributes, work, { busy = t("one_moment"), ...h
   const node = button(text, attributes);
   node.addEventListener("click", () => act(node, busy, work, how));
   return node;
-}
-
-/**
- * A button that copies a text; false where pages have no clipboard, as without https.
- * @param {string} text
- * @param {Record<string, unknown>} [attributes]
- */
-export function copyButton(text, attributes) {
-  return copier(text, { class: "secondary", copied: () => say(t("copied")), ...attributes });
 }
 
 /**

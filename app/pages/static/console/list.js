@@ -1,11 +1,10 @@
 // @ts-check
 // Lists of the service, page by page. Filters, order and page are in the address.
 
-import { el, replace } from "../base/dom.js";
+import { el, replace, say } from "../base/dom.js";
 import { count } from "../base/format.js";
 import { t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
-import { say } from "../base/page.js";
 import { showProblem } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
@@ -15,7 +14,8 @@ import { table } from "./table.js";
 const TYPING_MS = 300;
 
 /** @typedef {import("../base/dom.js").Child} Child */
-/** @typedef {Record<string, string>} Query */
+/** @import { Entered } from "../../types" */
+/** @typedef {Record<string, Entered>} Query */
 /**
  * @template T
  * @typedef {{ items: T[], total: number, limit: number, offset: number }} Found
@@ -31,15 +31,17 @@ const TYPING_MS = 300;
  *   and sort_by, sort_order, offset where they are not the defaults
  * @property {HTMLFormElement} [filters] its fields are named as the service names them
  * @property {{ by: string, order: "asc" | "desc" }} [sorted] the order at first
- * @property {{ title: string, text?: Child, actions?: Child[] }} [empty] shown while there is nothing at all
+ * @property {{ title: string, text?: Child, actions?: Child[] }} [empty] shown while there is
+ *   nothing at all
  * @property {import("./table.js").Selection<T>} [selection]
  * @property {boolean} [isAside] one of several of a page, which does not own the address
  */
 
 /**
  * Shows a list and keeps it up to date: when filters change, and when the tab is looked at again.
- * Returns what loads it again.
- * @template T
+ * Returns what loads it again. `ask` stands before what shows the rows: that is how the compiler
+ * learns what rows are, which are never anything otherwise.
+ * @template [T=never]
  * @param {Listing<T>} listing
  * @returns {() => Promise<void>}
  */
@@ -76,7 +78,7 @@ export function list(listing) {
     }
   };
 
-  /** @type {(change: Query, how: "push" | "replace") => Promise<void>} */
+  /** @type {(change: Record<string, string>, how: "push" | "replace") => Promise<void>} */
   const go = (change, how) => {
     state = without({ ...state, ...change });
     if (isAside) return show();
@@ -162,13 +164,15 @@ function stateOf(names) {
   );
 }
 
-/** @param {Query} query */
+/**
+ * @param {Record<string, string>} query
+ * @returns {Query} without what is the default
+ */
 function without(query) {
-  return Object.fromEntries(
-    Object.entries(query).filter(
-      ([name, value]) => value !== "" && !(name === "offset" && value === "0"),
-    ),
+  const given = Object.entries(query).filter(
+    ([name, value]) => value !== "" && !(name === "offset" && value === "0"),
   );
+  return Object.fromEntries(/** @type {[string, Entered][]} */ (given));
 }
 
 /** @param {Found<unknown>} found */
@@ -191,7 +195,7 @@ function setField(form, name, value) {
  * @param {HTMLFormElement} form
  * @param {string[]} names
  * @param {Query} state
- * @param {(change: Query) => unknown} changed
+ * @param {(change: Record<string, string>) => unknown} changed
  */
 function follow(form, names, state, changed) {
   for (const name of names) if (state[name]) setField(form, name, String(state[name]));

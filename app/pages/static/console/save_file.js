@@ -1,26 +1,9 @@
 // @ts-check
 // Files that the service makes for a page.
 
-import { call } from "../base/api.js";
 import { el } from "../base/dom.js";
 
 const KEPT_MS = 60_000; // the browser reads it after the click
-
-/**
- * Calls what is answered by a file.
- * @template {import("../../types").Method} M
- * @template {import("../../types").Path<M>} P
- * @param {M} method
- * @param {P} path
- * @param {import("../../types").Options<M, P>} [options]
- * @returns {Promise<Blob>}
- * @throws {import("../base/api.js").Refusal}
- */
-export function callForFile(method, path, options = {}) {
-  return /** @type {Promise<any>} */ (
-    call(method, path, /** @type {any} */ ({ ...options, asBlob: true }))
-  );
-}
 
 /**
  * Lets the browser save a file.

@@ -4,7 +4,8 @@
 import { openDialog } from "../base/dialog.js";
 import { el } from "../base/dom.js";
 import { t } from "../base/i18n.js";
-import { button, copyButton } from "./fields.js";
+import { copyButton } from "../base/problem.js";
+import { button } from "./fields.js";
 
 /**
  * Shows lines that cannot be shown again; ends when somebody says that they are saved.

@@ -13,12 +13,15 @@ import { t } from "../base/i18n.js";
  * @property {string} [sort] the name by which the service sorts
  * @property {"number" | "actions"} [kind]
  */
-/**
- * @typedef {{ by: string, order: "asc" | "desc", change: (by: string, order: "asc" | "desc") => void }} Sorting
- */
+/** @typedef {"asc" | "desc"} Order */
+/** @typedef {{ by: string, order: Order, change: (by: string, order: Order) => void }} Sorting */
 /**
  * @template T
- * @typedef {{ idOf: (row: T) => number, nameOf: (row: T) => string, chosen: Set<number>, changed: () => void }} Selection
+ * @typedef {object} Selection
+ * @property {(row: T) => number} idOf
+ * @property {(row: T) => string} nameOf
+ * @property {Set<number>} chosen
+ * @property {() => void} changed
  */
 
 /**

@@ -3,7 +3,7 @@
 
 import { call } from "../base/api.js";
 import { el } from "../base/dom.js";
-import { act, field, handle } from "../base/form.js";
+import { act, field, handle, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { keep } from "../base/kept.js";
 import { leaveFor } from "../base/page.js";
@@ -12,9 +12,8 @@ import { afterSignIn } from "../base/return_path.js";
 import { stop } from "../base/webauthn.js";
 import { show, tabs } from "./stage.js";
 
-/**
- * @typedef {import("../../types").Data<"get", "/auth/external-auth/providers">[number]} Provider
- */
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"get", "/auth/external-auth/providers">[number]} Provider */
 
 /** @param {Provider[]} providers */
 export function providerButtons(providers) {
@@ -64,8 +63,7 @@ function begin(button, { kind, key }) {
 
 /**
  * @param {string} flow_token
- * @param {(step: import("../../types").Data<"post", "/auth/external-auth/password-link">) =>
- *   Promise<unknown>} goOn
+ * @param {(step: Data<"post", "/auth/external-auth/password-link">) => Promise<unknown>} goOn
  */
 export function unknownIdentity(flow_token, goOn) {
   const ways = { known: linkForm(flow_token, goOn), other: mailForm(flow_token) };
@@ -93,15 +91,14 @@ export function unknownIdentity(flow_token, goOn) {
 
 /**
  * @param {string} flow_token
- * @param {(step: import("../../types").Data<"post", "/auth/external-auth/password-link">) =>
- *   Promise<unknown>} goOn
+ * @param {(step: Data<"post", "/auth/external-auth/password-link">) => Promise<unknown>} goOn
  */
 function linkForm(flow_token, goOn) {
   const form = el(
     "form",
     { method: "post", novalidate: true },
-    required("identifier", t("login.identifier"), "text", "username"),
-    required("password", t("login.password"), "password", "current-password"),
+    field(t("login.identifier"), required("identifier", "text", "username")),
+    field(t("login.password"), required("password", "password", "current-password")),
     el("a", { href: "/reset-password" }, t("login.forgot")),
     el("button", { type: "submit", class: "primary" }, t("unknown.link")),
   );
@@ -121,7 +118,7 @@ function mailForm(flow_token) {
   const form = el(
     "form",
     { method: "post", novalidate: true },
-    required("email", t("field.email"), "email", "email"),
+    field(t("field.email"), required("email", "email", "email")),
     el("p", { class: "hint" }, t("unknown.mail_hint")),
     el("button", { type: "submit", class: "primary" }, t("unknown.mail")),
   );
@@ -147,18 +144,9 @@ function mailForm(flow_token) {
 
 /**
  * @param {string} name
- * @param {string} label
  * @param {string} type
  * @param {string} autocomplete
  */
-function required(name, label, type, autocomplete) {
-  const control = el("input", {
-    name,
-    type,
-    autocomplete,
-    required: true,
-    autocapitalize: "none",
-    spellcheck: "false",
-  });
-  return field(label, control);
+function required(name, type, autocomplete) {
+  return textInput(name, { type, autocomplete, required: true, autocapitalize: "none" });
 }

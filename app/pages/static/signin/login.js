@@ -14,18 +14,15 @@ import { whoIsSignedIn } from "../base/session.js";
 import * as webauthn from "../base/webauthn.js";
 import { offerInField, stopOffering } from "./passkey_autofill.js";
 
-/** @typedef {import("../../types").Schemas["MfaRequiredData"]} MfaRequired */
-/**
- * @typedef {import("../../types").Data<"post", "/auth/login"> | import("../../types").Data<"post", "/auth/passkeys/login/finish">} Step
- */
+/** @import { Data, Schemas } from "../../types" */
+/** @typedef {Schemas["MfaRequiredData"]} MfaRequired */
+/** @typedef {Data<"post", "/auth/login"> | Data<"post", "/auth/passkeys/login/finish">} Step */
 
 const SWITCHED_OFF = /_login_disabled$/;
 const OF_PASSKEYS = {
   "auth.credentials_failed": "passkey.refused",
   "auth.token_invalid": "passkey.too_late",
 };
-
-const OF_FLOW = /** @type {const} */ (["flow", "expires_in", "methods"]);
 
 const address = new URLSearchParams(window.location.search);
 
@@ -36,10 +33,9 @@ const address = new URLSearchParams(window.location.search);
 function takeFlow() {
   const url = new URL(window.location.href);
   const { state } = window.history;
-  const given = Object.fromEntries(
-    OF_FLOW.map((name) => [name, address.get(name) ?? state?.[name] ?? ""]),
-  );
-  for (const name of OF_FLOW) url.searchParams.delete(name);
+  const taken = (/** @type {string} */ name) => String(address.get(name) ?? state?.[name] ?? "");
+  const given = { flow: taken("flow"), expires_in: taken("expires_in"), methods: taken("methods") };
+  for (const name of Object.keys(given)) url.searchParams.delete(name);
   if (given.flow) window.history.replaceState({ ...state, ...given }, "", url);
   return given;
 }
@@ -137,11 +133,11 @@ function passkeyButton() {
 }
 
 /**
- * @param {import("../../types").Data<"post", "/auth/passkeys/login/start">} started
+ * @param {Data<"post", "/auth/passkeys/login/start">} started
  * @param {CredentialMediationRequirement} [mediation]
  */
 async function signInByPasskey({ flow_id, public_key }, mediation) {
-  const options = /** @type {any} */ (public_key).publicKey;
+  const options = public_key.publicKey;
   const credential = await webauthn.usePasskey(options, mediation);
   try {
     await goOn(
@@ -206,13 +202,11 @@ async function completeForm() {
 start(async () => {
   const isSecondStep = address.get("mfa") === "required" && flow;
   if (isSecondStep) {
-    const offered = /** @type {import("./second_factor.js").Method[]} */ (
-      (methods || "totp,recovery_code").split(",")
-    );
+    const offered = (methods || "totp,recovery_code").split(",");
     return showSecondFactor({
       flow_token: flow,
       expires_in: Number(expires_in) || 300,
-      methods: offered,
+      methods: /** @type {MfaRequired["methods"]} */ (offered),
     });
   }
   const isUnknown = address.get("external_auth") === "email_required" && flow;

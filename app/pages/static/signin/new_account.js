@@ -9,6 +9,8 @@ import { showNotice } from "../base/problem.js";
 import { withReturnPath } from "../base/return_path.js";
 import { MAX_LENGTH, MIN_LENGTH } from "../base/rules.js";
 
+/** @import { Refusal } from "../base/api.js" */
+
 /** From here on the bar is full. */
 const LONG_LENGTH = 16;
 
@@ -40,10 +42,9 @@ export function measure() {
 
 /**
  * Deals with what is refused where an account or a password is made; returns whether it did.
- * @param {import("../base/api.js").Refusal} refusal
+ * @param {Refusal} refusal
  * @param {{ password: string, doubt: string }} about the name of the password's field, and the key
- *   of
- *   what to say when nobody knows whether it was saved
+ *   of what to say when nobody knows whether it was saved
  */
 export function dealtWith(refusal, { password, doubt }) {
   if (refusal.code === "bad_request" && isAboutPassword()) {

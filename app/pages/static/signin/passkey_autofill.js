@@ -7,6 +7,9 @@
 import { call } from "../base/api.js";
 import { NoPasskey, offersAutofill, stop } from "../base/webauthn.js";
 
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"post", "/auth/passkeys/login/start">} Started */
+
 const FRESH_PART = 0.8;
 
 /** Each offer ends the one before it. */
@@ -19,8 +22,7 @@ export function stopOffering() {
 }
 
 /**
- * @param {(started: import("../../types").Data<"post", "/auth/passkeys/login/start">, mediation:
- *   "conditional") => Promise<void>} use
+ * @param {(started: Started, mediation: "conditional") => Promise<void>} use
  * @param {(error: unknown) => void} failed
  */
 export async function offerInField(use, failed) {
@@ -34,7 +36,7 @@ export async function offerInField(use, failed) {
   }
   if (own !== offers) return;
   const began = Date.now();
-  const freshMs = Number(/** @type {any} */ (started.public_key).publicKey.timeout) * FRESH_PART;
+  const freshMs = started.public_key.publicKey.timeout * FRESH_PART;
   const renew = () => {
     if (document.visibilityState !== "visible" || Date.now() - began < freshMs) return;
     stop();

@@ -3,26 +3,22 @@
 
 import { call } from "../base/api.js";
 import { el } from "../base/dom.js";
-import { act, handle } from "../base/form.js";
+import { act, field, handle, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { showNotice } from "../base/problem.js";
 import { show } from "./stage.js";
 
 /** A link was too old or used: asks whose account is to get another one. */
 export function askForMail() {
-  const field = el("input", {
-    id: "identifier",
-    name: "identifier",
-    type: "text",
+  const identifier = textInput("identifier", {
     autocomplete: "username",
     required: true,
     autocapitalize: "none",
-    spellcheck: "false",
   });
   const form = el(
     "form",
     { method: "post", novalidate: true },
-    el("div", { class: "field" }, el("label", { for: "identifier" }, t("login.identifier")), field),
+    field(t("login.identifier"), identifier),
     el("button", { type: "submit", class: "primary" }, t("pending.new")),
   );
   handle(form, {
@@ -38,7 +34,7 @@ export function askForMail() {
     t("pending.back"),
   );
   show(t("pending.new_title"), [el("p", { class: "lead" }, t("pending.new_lead")), form, back], {
-    focus: field,
+    focus: identifier,
   });
 }
 

@@ -1,18 +1,20 @@
 // @ts-check
 // A forgotten password: asks for a mail, or by its link sets a new one.
 
-import { call, Refusal } from "../base/api.js";
+import { call } from "../base/api.js";
 import { byId, el, input } from "../base/dom.js";
-import { busy, handle } from "../base/form.js";
+import { handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { kept } from "../base/kept.js";
 import { leaveFor, note, setTitle, start } from "../base/page.js";
+import { pause, sendButton } from "../base/pause.js";
 import { showNotice, showProblem } from "../base/problem.js";
 import { CHECKS } from "../base/rules.js";
 import { dropToken, takeToken } from "./kept_token.js";
 import { dealtWith, measure } from "./new_account.js";
-import { pause } from "../base/pause.js";
 import { show } from "./stage.js";
+
+/** @import { Refusal } from "../base/api.js" */
 
 const AGAIN_SECONDS = 60;
 const ENDS_LINK = ["auth.contact_verification_invalid", "auth.contact_verification_expired"];
@@ -52,21 +54,13 @@ function offerMail(form) {
 
 /** @param {string} email */
 function showSent(email) {
-  const again = el("button", { type: "button", class: "secondary" });
-  again.addEventListener("click", async () => {
-    if (again.getAttribute("aria-disabled")) return;
-    const finish = busy(again, t("pending.sending"));
-    try {
+  const again = sendButton("", {
+    busy: t("pending.sending"),
+    async send() {
       await request(email);
-      finish();
       showNotice(t("reset.sent_again"), { kind: "good" });
-      pause(again, AGAIN_SECONDS);
-    } catch (error) {
-      finish();
-      if (error instanceof Refusal && error.status === 429 && error.retryAfter)
-        pause(again, error.retryAfter);
-      else showProblem(error);
-    }
+      return AGAIN_SECONDS;
+    },
   });
   const other = el(
     "a",

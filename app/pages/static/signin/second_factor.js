@@ -2,14 +2,15 @@
 // The second step of a sign-in: a code from an app, from a list, or from a mail.
 
 import { call, Refusal } from "../base/api.js";
-import { el, replace } from "../base/dom.js";
-import { handle, mark } from "../base/form.js";
+import { el, replace, say } from "../base/dom.js";
+import { field, handle, mark, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
-import { codeButton } from "../base/pause.js";
+import { sendButton } from "../base/pause.js";
 import { showNotice, showProblem } from "../base/problem.js";
 import { show, tabs } from "./stage.js";
 
-/** @typedef {import("../../types").Schemas["MfaRequiredData"]} MfaRequired */
+/** @import { Data, Schemas } from "../../types" */
+/** @typedef {Schemas["MfaRequiredData"]} MfaRequired */
 /** @typedef {"totp" | "recovery_code" | "email_code"} Method */
 
 const LAST_MINUTE_SECONDS = 60;
@@ -24,34 +25,25 @@ const AT_FIELD = [
 
 /**
  * @param {Pick<MfaRequired, "flow_token" | "expires_in" | "methods">} challenge
- * @param {(step: import("../../types").Data<"post", "/auth/mfa/challenge/verify">) =>
- *   Promise<unknown>} goOn
+ * @param {(step: Data<"post", "/auth/mfa/challenge/verify">) => Promise<unknown>} goOn
  */
 export function secondFactor(challenge, goOn) {
   const methods = /** @type {Method[]} */ (
     challenge.methods.filter((method) => KNOWN.includes(method))
   );
   let method = methods[0] ?? "totp";
-  const field = el("input", {
-    id: "code",
-    name: "code",
-    required: true,
-    type: "text",
-    autocapitalize: "none",
-    spellcheck: "false",
-    "aria-describedby": "code-hint",
-  });
-  const label = el("label", { for: "code" });
-  const hint = el("p", { class: "hint", id: "code-hint" });
+  const input = textInput("code", { required: true, autocapitalize: "none" });
+  const label = el("span");
+  const hint = el("span");
   const sending = el("div", { class: "sending" });
   const choose = (/** @type {Method} */ chosen) => {
     method = chosen;
     label.textContent = t(`mfa.${method}.label`);
     hint.textContent = t(`mfa.${method}.hint`);
-    field.value = "";
-    field.setAttribute("autocomplete", method === "recovery_code" ? "off" : "one-time-code");
-    field.setAttribute("inputmode", method === "recovery_code" ? "text" : "numeric");
-    mark(field, "");
+    input.value = "";
+    input.setAttribute("autocomplete", method === "recovery_code" ? "off" : "one-time-code");
+    input.setAttribute("inputmode", method === "recovery_code" ? "text" : "numeric");
+    mark(input, "");
     replace(sending, method === "email_code" && mailButton(challenge.flow_token));
   };
   const form = el(
@@ -64,7 +56,7 @@ export function secondFactor(challenge, goOn) {
         choose,
       ),
     sending,
-    el("div", { class: "field" }, label, field, hint),
+    field(label, input, { hint }),
     el("button", { type: "submit", class: "primary" }, t("mfa.submit")),
   );
   choose(method);
@@ -76,12 +68,12 @@ export function secondFactor(challenge, goOn) {
       await goOn(await call("post", "/auth/mfa/challenge/verify", { body }));
     },
     taken(refusal) {
-      if (AT_FIELD.includes(refusal.code)) field.value = "";
+      if (AT_FIELD.includes(refusal.code)) input.value = "";
       return isOver(refusal);
     },
   });
   show(t("mfa.title"), [el("p", { class: "lead" }, t("mfa.lead")), form, startOver("link")], {
-    focus: field,
+    focus: input,
   });
   remind(challenge.expires_in, form);
 }
@@ -104,15 +96,17 @@ function startOver(style) {
 
 /** @param {string} flow_token */
 function mailButton(flow_token) {
-  return codeButton({
-    text: t("mfa.send"),
-    sending: t("mfa.sending"),
-    sent: t("mfa.sent"),
-    field: "code",
-    send: () => call("post", "/auth/mfa/challenge/email-code/send", { body: { flow_token } }),
-    fail(error) {
-      if (!(error instanceof Refusal && isOver(error))) showProblem(error);
+  return sendButton(t("mfa.send"), {
+    busy: t("mfa.sending"),
+    async send() {
+      const { resend_after } = await call("post", "/auth/mfa/challenge/email-code/send", {
+        body: { flow_token },
+      });
+      say(t("mfa.sent"));
+      document.getElementById("code")?.focus();
+      return resend_after;
     },
+    taken: (error) => error instanceof Refusal && isOver(error),
   });
 }
 

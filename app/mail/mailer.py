@@ -22,9 +22,9 @@ import gevent
 from app.core.email_address import Mailbox
 from app.core.http_client import verifying_tls
 from app.core.letter import written
-from app.core.smtp_failures import REFUSALS, Undeliverable, Unwelcome, reply, undeliverable
-from app.core.smtp_login import log_in
 from app.core.texts import one_line
+from app.mail.smtp_failures import REFUSALS, Undeliverable, Unwelcome, reply, undeliverable
+from app.mail.smtp_login import log_in
 
 IMPLICIT_TLS_PORT = 465
 NO_STARTTLS = "the server offers no STARTTLS; to send to it unencrypted, set mail_security=false"

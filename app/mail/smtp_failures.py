@@ -3,9 +3,9 @@
 import smtplib
 import ssl
 
-from app.core.smtp_login import repeats
-from app.core.smtp_replies import PERMANENT, ReplyVerdict, apart_from, judge
 from app.core.texts import one_line
+from app.mail.smtp_login import repeats
+from app.mail.smtp_replies import PERMANENT, ReplyVerdict, apart_from, judge
 
 REFUSALS = range(400, 600)  # any other error reply is malformed or incomplete
 MAX_REASON_LENGTH = 255
