@@ -114,8 +114,7 @@ def upload(rt: Runtime, principal: Principal, body: MultipartBody, client: Clien
 
     It is applied only if the avatar has not changed since the request was authenticated. Otherwise,
     and on every failure, the account keeps the avatar it has and the upload is discarded.
-    Raises: `errors.UPLOAD`; AccountDisabled, TokenInvalid if the account or session ended
-    meanwhile.
+    Raises: errors.UPLOAD; AccountDisabled, TokenInvalid if the account or session ended meanwhile.
     """
     max_bytes = rt.settings.get(keys.AVATAR_MAX_UPLOAD_BYTES)
     try:
@@ -136,7 +135,7 @@ def upload(rt: Runtime, principal: Principal, body: MultipartBody, client: Clien
 def set_source(rt: Runtime, principal: Principal, source: AvatarSource, client: Client) -> Account:
     """Change the avatar's source; uploaded files are kept for switching back.
 
-    Raises: `errors.SET_SOURCE`; AccountDisabled, TokenInvalid if the account or session ended
+    Raises: errors.SET_SOURCE; AccountDisabled, TokenInvalid if the account or session ended
     meanwhile.
     """
     now = rt.clock.now()

@@ -84,9 +84,7 @@ def by_password(
 ) -> int:
     """Confirm by the password, and a code if there is a second factor; return the seconds it lasts.
 
-    Raises: MethodNotOffered; RateLimited, CredentialsFailed; MfaCodeInvalid, MfaRecoveryCodeUsed;
-    MfaEmailCodeRequired, MfaEmailCodeExpired; AccountDisabled, TokenInvalid if the session has
-    just ended.
+    Raises: errors.CONFIRM, RateLimited; TokenInvalid if the session has just ended.
     """
     _require_offered(rt, principal, Method.PASSWORD)
     with rt.reading() as session:
@@ -109,7 +107,7 @@ def by_password(
 def send_code(rt: Runtime, principal: Principal) -> NewCode:
     """Mail a code to confirm with, by itself or beside the password.
 
-    Raises: MethodNotOffered, RateLimited during the cooldown, MailDeliveryFailed.
+    Raises: errors.SEND_CODE; RateLimited during the cooldown.
     """
     account = principal.account
     is_beside_password = mfa.methods(rt, account) == (MfaMethod.EMAIL_CODE,)
@@ -121,8 +119,7 @@ def send_code(rt: Runtime, principal: Principal) -> NewCode:
 def by_email_code(rt: Runtime, principal: Principal, *, code: str, client: Client) -> int:
     """Confirm by a mailed code; return the seconds it lasts.
 
-    Raises: MethodNotOffered; MfaEmailCodeRequired, MfaEmailCodeExpired; RateLimited,
-    MfaCodeInvalid; AccountDisabled, TokenInvalid if the session has just ended.
+    Raises: errors.CONFIRM, RateLimited; TokenInvalid if the session has just ended.
     """
     _require_offered(rt, principal, Method.EMAIL_CODE)
     _use_mailed_code(rt, principal, code, client)
@@ -146,7 +143,7 @@ def _use_mailed_code(rt: Runtime, principal: Principal, code: str, client: Clien
 def start_passkey(rt: Runtime, principal: Principal) -> StartedCeremony:
     """Begin to confirm with one of the account's own passkeys.
 
-    Raises: MethodNotOffered, PublicSiteUrlRequired, PublicSiteUrlInvalid.
+    Raises: errors.START_PASSKEY.
     """
     _require_offered(rt, principal, Method.PASSKEY)
     site = relying_party.current(rt)
@@ -171,9 +168,8 @@ def by_passkey(
 ) -> int:
     """Confirm with what a passkey of the account signed; return the seconds it lasts.
 
-    The flow is consumed even if that fails. Raises: PublicSiteUrlRequired, PublicSiteUrlInvalid;
-    FlowInvalid, CredentialMalformed, PasskeyUnknown, PasskeyRefused; AccountDisabled, TokenInvalid
-    if the session has just ended.
+    The flow is consumed even if that fails. Raises: errors.FINISH_PASSKEY; AccountDisabled,
+    TokenInvalid if the session has just ended.
     """
     site = relying_party.current(rt)
     flow = relying_party.take(rt, CeremonyPurpose.CONFIRMATION, flow_id)

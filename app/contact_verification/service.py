@@ -77,9 +77,8 @@ def request_change(
 
     The account's address changes only once the link is followed; a request for a different
     address replaces the pending one at once.
-    Raises: EmailInvalid, PendingActivation, EmailUnchanged, EmailBlocked, EmailNotAllowlisted,
-    EmailExists, RateLimited; AccountDisabled or TokenInvalid if the account was disabled or the
-    session ended in the meantime.
+    Raises: errors.REQUEST_CHANGE, RateLimited; AccountDisabled or TokenInvalid if the account was
+    disabled or the session ended in the meantime.
     """
     address = identifiers.email(new_email)
     _require_changeable(principal.account, address)
@@ -108,9 +107,8 @@ def request_change(
 def resend_change(rt: Runtime, principal: Principal, *, client: Client, browser: str) -> None:
     """Send the mail to the new address again; do nothing within the cooldown of the last one.
 
-    Raises: NoPendingChange, PendingActivation, EmailBlocked, EmailExists, RateLimited;
-    AccountDisabled or TokenInvalid if the account was disabled or the session ended in the
-    meantime.
+    Raises: errors.RESEND_CHANGE, RateLimited; AccountDisabled or TokenInvalid if the account was
+    disabled or the session ended in the meantime.
     """
     address = _pending_address(principal.account)
     users.require_activated(principal.account)

@@ -47,10 +47,7 @@ def rotate_keys(rt: Runtime, by: Operator) -> dict[str, Any]:
 
 @contextmanager
 def _one_at_a_time(rt: Runtime) -> Iterator[None]:
-    """Wait for the end of another rotation; without Redis they may overlap, which does no harm.
-
-    Raises: RotationRunning.
-    """
+    """Wait for the end of another rotation; without Redis they may overlap, which does no harm."""
     lock = rt.redis.client.lock(ROTATION_LOCK_KEY, timeout=60, blocking_timeout=30)
     try:
         is_ours = lock.acquire()

@@ -64,7 +64,7 @@ class CreatedInvitation:
 def look_up(rt: Runtime, token: str) -> Invitation:
     """Return the open invitation that a token belongs to.
 
-    Raises: InvitationInvalid; InvitationAccepted, InvitationExpired, InvitationRevoked.
+    Raises: errors.CLOSED.
     """
     now = rt.clock.now()
     with rt.reading() as session:
@@ -127,8 +127,7 @@ def create(
 ) -> CreatedInvitation:
     """Invite an address by mail and revoke its earlier invitations.
 
-    With `ttl_seconds` None the configured lifetime applies. Raises: EmailInvalid, EmailBlocked,
-    EmailNotAllowlisted, EmailExists.
+    With `ttl_seconds` None the configured lifetime applies. Raises: errors.CREATE.
     """
     address = identifiers.email(email)
     users.require_allowed_address(rt, address)
@@ -141,8 +140,7 @@ def create(
 def resend(rt: Runtime, by: Operator, typed: str | int) -> CreatedInvitation:
     """Invite the address of an invitation anew, which revokes that one.
 
-    Raises: InvitationNotFound, InvitationAccepted, EmailBlocked, EmailNotAllowlisted, EmailExists;
-    RateLimited within a minute of the last mail to the address.
+    Raises: errors.RESEND; RateLimited within a minute of the last mail to the address.
     """
     invitation_id = _id(typed)
     with rt.reading() as session:
@@ -204,7 +202,7 @@ def _invite(
 def revoke(rt: Runtime, by: Operator, typed: str | int) -> Invitation:
     """Revoke an open invitation.
 
-    Raises: InvitationNotFound; InvitationAccepted, InvitationExpired, InvitationRevoked.
+    Raises: errors.REVOKE.
     """
     invitation_id, now = _id(typed), rt.clock.now()
     with rt.transaction() as session:
@@ -259,10 +257,7 @@ def _shown_as(status: InvitationStatus, now: datetime) -> ColumnElement[bool]:
 
 
 def _id(typed: str | int) -> int:
-    """Return the id of an invitation that an operator typed.
-
-    Raises: InvitationNotFound.
-    """
+    """Return the id of an invitation that an operator typed."""
     invitation_id = typed if isinstance(typed, int) else typed_id(typed)
     if invitation_id is None:
         raise InvitationNotFound(f"There is no invitation {shortened(str(typed))}.")
@@ -282,10 +277,7 @@ def _require_free_address(rt: Runtime, token: str, invitation: Invitation) -> No
 
 
 def _lock(session: Session, invitation_id: int) -> Invitation:
-    """Lock an invitation, so that of concurrent calls to accept or revoke it only one does.
-
-    Raises: InvitationNotFound.
-    """
+    """Lock an invitation, so that of concurrent calls to accept or revoke it only one does."""
     found = session.get(Invitation, invitation_id, with_for_update=True)
     if found is None:
         raise InvitationNotFound(f"There is no invitation {invitation_id}.")

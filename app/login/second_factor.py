@@ -41,10 +41,8 @@ def verify(
 ) -> LoginOutcome:
     """Complete a pending login; the session belongs to the client of the first step.
 
-    Raises: MfaFlowInvalid, MfaFlowExpired, PasswordLoginDisabled, AccountDisabled,
-    PendingActivation, MfaFactorRequired, MfaEmailCodeRequired, MfaEmailCodeExpired, RateLimited,
-    SecretUnreadable, none of which spends an attempt; MfaCodeInvalid, MfaRecoveryCodeUsed;
-    MfaAttemptsExceeded for the fifth wrong code, which ends the login.
+    Raises: errors.VERIFY, RateLimited. Only MfaCodeInvalid and MfaRecoveryCodeUsed spend an
+    attempt; MfaAttemptsExceeded replaces them for the fifth wrong code, which ends the login.
     """
     pending = pending_login.get(rt, flow_token)
     if pending.first_factor == FirstFactorKind.PASSWORD:
@@ -66,8 +64,7 @@ def verify(
 def send_email_code(rt: Runtime, *, flow_token: str, client: Client) -> NewCode:
     """Mail a code for a pending login, synchronously; earlier codes become void.
 
-    Raises: MfaFlowInvalid, MailNotConfigured, MfaFlowExpired, AccountDisabled, PendingActivation,
-    MfaFactorRequired, RateLimited during the cooldown, MailDeliveryFailed.
+    Raises: errors.SEND_CODE; RateLimited during the cooldown.
     """
     if not flow_token.strip():
         raise MfaFlowInvalid
@@ -88,7 +85,6 @@ def _check(rt: Runtime, step: SecondStep, code: str) -> Callable[[], Proof]:
     """Return the check of a code; refuse right away what must not spend an attempt.
 
     Malformed input spends one like a wrong code, whether or not the account has the method.
-    Raises: MfaFactorRequired, MfaFlowInvalid, MfaEmailCodeRequired, MfaEmailCodeExpired.
     """
     account = step.account
     if step.method is MfaMethod.RECOVERY_CODE:

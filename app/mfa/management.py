@@ -141,8 +141,8 @@ def remove_factor(
 
     `code` is a TOTP code or an unused recovery code; it is checked before the id, but not consumed
     if there is no such factor. Sessions continue.
-    Raises: PendingActivation, RateLimited, MfaCodeInvalid, MfaRecoveryCodeUsed, FactorNotFound;
-    AccountDisabled, TokenInvalid if the account or session has just become invalid.
+    Raises: errors.PROOF, FactorNotFound, RateLimited; AccountDisabled, TokenInvalid if the account
+    or session has just become invalid.
     """
     with proven(rt, principal, code, client) as (session, account):
         factor = queries.find_totp(session, account.id)
@@ -159,8 +159,8 @@ def regenerate_recovery_codes(
 ) -> list[str]:
     """Replace all recovery codes with ten new ones; return them.
 
-    Raises: PendingActivation, RateLimited, MfaCodeInvalid, MfaRecoveryCodeUsed; AccountDisabled,
-    TokenInvalid if the account or session has just become invalid.
+    Raises: errors.PROOF, RateLimited; AccountDisabled, TokenInvalid if the account or session has
+    just become invalid.
     """
     with proven(rt, principal, code, client) as (session, account):
         factor = queries.find_totp(session, account.id)
@@ -202,10 +202,7 @@ def proven(
 
 
 def _proven_secret(rt: Runtime, principal: Principal, flow_token: str, typed: str) -> str:
-    """Return the secret of the account's open setup, if `typed` is a current code of it.
-
-    Raises: SetupInvalid, SetupOfAnotherAccount, TotpCodeMalformed, MfaCodeInvalid.
-    """
+    """Return the secret of the account's open setup, if `typed` is a current code of it."""
     flow = service.totp_setups(rt).find(flow_token)
     if flow is None or flow.state is not FlowState.OPEN:
         raise SetupInvalid

@@ -49,8 +49,8 @@ INSTALLATION = frozenset(
 def delete_own(rt: Runtime, principal: Principal, *, confirm: str) -> None:
     """Delete the caller's account at once; `confirm` is its username.
 
-    Raises: NotYourUsername, AdministratorStays, TeamOwnerUndeletable; AccountDisabled, TokenInvalid
-    if the account or session ended meanwhile.
+    Raises: errors.DELETE_ACCOUNT; AccountDisabled, TokenInvalid if the account or session ended
+    meanwhile.
     """
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)

@@ -152,19 +152,13 @@ def _sections() -> tuple[str, ...]:
 
 
 def _require(section: str) -> None:
-    """Refuse a page of a section that is switched off.
-
-    Raises: EndpointNotFound.
-    """
+    """Refuse a page of a section that is switched off."""
     if section not in _sections():
         raise EndpointNotFound
 
 
 def _require_reading(*others: str) -> None:
-    """Refuse a method that does nothing here.
-
-    Raises: MethodNotAllowed.
-    """
+    """Refuse a method that does nothing here."""
     if request.method not in READING:
         raise MethodNotAllowed([*READING, *others])
 

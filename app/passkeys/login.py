@@ -40,7 +40,7 @@ def start(rt: Runtime, *, identifier: str | None, conditional: bool | None) -> S
     """Begin a sign-in; the response is the same for every `identifier`, known or not.
 
     Only the account of that `identifier` may finish it; if it is None or blank, any account may.
-    Raises: PasskeyLoginDisabled, PublicSiteUrlRequired, PublicSiteUrlInvalid.
+    Raises: errors.START_LOGIN.
     """
     _require_enabled(rt)
     site = relying_party.current(rt)
@@ -99,10 +99,7 @@ def _require_enabled(rt: Runtime) -> None:
 
 
 def _get_passkey(rt: Runtime, proof: AuthenticationResponse) -> tuple[Passkey, Account]:
-    """Return the passkey of this credential and its account, if that has the asserted user handle.
-
-    Raises: PasskeyUnknown, PasskeyRefused.
-    """
+    """Return the passkey of this credential and its account, if that has the asserted handle."""
     with rt.reading() as session:
         found = queries.find_with_account(session, proof.id)
     presented = base64url.encoded(proof.response.user_handle or b"")

@@ -86,8 +86,8 @@ class Signal:
 def start(rt: Runtime, principal: Principal, *, name: str | None) -> StartedCeremony:
     """Begin the registration of a passkey.
 
-    Raises: PublicSiteUrlRequired, PublicSiteUrlInvalid, PasskeyNameTooLong, PasskeyNameInvalid;
-    AccountDisabled, TokenInvalid if the account or session has just become invalid.
+    Raises: errors.START_REGISTRATION; AccountDisabled, TokenInvalid if the account or session has
+    just become invalid.
     """
     site = relying_party.current(rt)
     name = _tidy_name(name)
@@ -202,7 +202,7 @@ def list_passkeys(rt: Runtime, user_id: int) -> Sequence[Passkey]:
 def signal(rt: Runtime, principal: Principal) -> Signal:
     """Return what a browser is to know of the account's passkeys.
 
-    Raises: PublicSiteUrlRequired, PublicSiteUrlInvalid.
+    Raises: errors.SITE.
     """
     site, account = relying_party.current(rt), principal.account
     with rt.reading() as session:
@@ -227,8 +227,8 @@ def rename(
 ) -> Passkey:
     """Rename a passkey.
 
-    Raises: PasskeyNotFound, PasskeyNameTooLong, PasskeyNameInvalid; AccountDisabled, TokenInvalid
-    if the account or session has just become invalid.
+    Raises: PasskeyNotFound, errors.NAME; AccountDisabled, TokenInvalid if the account or session
+    has just become invalid.
     """
     with rt.transaction() as session:
         account = sessions.lock_account(rt, session, principal)
@@ -276,10 +276,7 @@ def by_passkey(rt: Runtime) -> Callable[[Session, int], bool]:
 
 
 def _tidy_name(typed: str | None) -> str:
-    """Return the name to store, stripped; DEFAULT_NAME if it is blank or None.
-
-    Raises: PasskeyNameTooLong, PasskeyNameInvalid.
-    """
+    """Return the name to store, stripped; DEFAULT_NAME if it is blank or None."""
     name = (typed or "").strip() or DEFAULT_NAME
     if len(name) > MAX_NAME_LENGTH:
         raise PasskeyNameTooLong

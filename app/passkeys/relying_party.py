@@ -55,7 +55,7 @@ class StartedCeremony:
 def current(rt: Runtime) -> Fido2Server:
     """Return the site as currently configured; its id is the host of its first address.
 
-    Raises: PublicSiteUrlRequired, PublicSiteUrlInvalid.
+    Raises: errors.SITE.
     """
     addresses = rt.settings.get(site.PUBLIC_SITE_URL)
     if not addresses:

@@ -30,8 +30,7 @@ def change_password(
 
     Nothing changes if the caller's session ends, or the account changes, while the passwords are
     hashed. Wrong current passwords count like failed logins. Links mailed earlier become void.
-    Raises: RateLimited, CredentialsFailed, PasswordUnchanged, PasswordInvalid, PasswordGuessable,
-    TokenInvalid.
+    Raises: errors.CHANGE, RateLimited, TokenInvalid.
     """
     with rt.reading() as session:
         old_hash = users_queries.find_password_hash(session, principal.user_id)
@@ -56,7 +55,7 @@ def request_reset(rt: Runtime, *, email: str, client: Client) -> None:
 
     Also to one that waits for activation: whoever set it up, it is the mailbox's owner who gets in.
     The caller cannot tell whether there is one, nor whether it was mailed a link a moment ago.
-    Raises: PasswordLoginDisabled, EmailInvalid.
+    Raises: errors.REQUEST_RESET.
     """
     sign_in_methods.require_password_login(rt)
     address = identifiers.email(email)

@@ -69,8 +69,8 @@ def update_preferences(
     """Merge a change into the preferences and return them in their stored form.
 
     Concurrent changes are serialised by the account's lock, so none overwrites another's keys.
-    Raises: PreferenceInvalid, CustomPreferencesInvalid, PreferencesTooLarge; AccountDisabled or
-    TokenInvalid if the account was disabled or the session ended in the meantime.
+    Raises: errors.PREFERENCES; AccountDisabled or TokenInvalid if the account was disabled or the
+    session ended in the meantime.
     """
     change = preferences.validate_change(**changes)
     now = rt.clock.now()
@@ -89,10 +89,7 @@ def update_preferences(
 
 
 def _normalised(typed: str) -> str | None:
-    """Return the name to store; None if it is blank.
-
-    Raises: DisplayNameInvalid.
-    """
+    """Return the name to store; None if it is blank."""
     name = typed.strip()
     if len(name) > MAX_DISPLAY_NAME_LENGTH or has_controls(name):
         raise DisplayNameInvalid

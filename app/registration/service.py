@@ -78,7 +78,7 @@ def resend_activation(rt: Runtime, *, identifier: str, client: Client) -> None:
 
     Nothing reveals whether one was sent: unknown, disabled, activated and blocked accounts, and
     those mailed within the cooldown, are skipped silently.
-    Raises: PasswordLoginDisabled.
+    Raises: errors.RESEND.
     """
     sign_in_methods.require_password_login(rt)
     with rt.reading() as session:

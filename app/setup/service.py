@@ -88,8 +88,7 @@ def create_first_admin(
     """Create the first administrator; of concurrent calls exactly one succeeds.
 
     `origin` is the origin at which the caller reached the service, None if unknown; it becomes the
-    site's URL if none is set. Raises: SystemAlreadyInitialized, PasswordInvalid,
-    UsernameInvalid, EmailInvalid.
+    site's URL if none is set. Raises: errors.SET_UP.
     """
     with rt.reading() as session:
         _require_untouched(queries.facts(session))

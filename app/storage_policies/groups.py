@@ -58,8 +58,8 @@ def create(
 ) -> StoragePolicyGroup:
     """Create a group of policies.
 
-    Raises: NameInvalid, PolicyNotFound, NameAmbiguous, PolicyRepeated; GroupUnusable, if a disabled
-    group is to be the default.
+    Raises: errors.CREATE_GROUP, NameAmbiguous; GroupUnusable only if a disabled group is to be the
+    default.
     """
     name, now = service.checked_name(name), rt.clock.now()
     with service.changing(rt) as session:
@@ -88,8 +88,7 @@ def update(
 
     What already has its new value is left alone. Nobody may be assigned to a group that is
     disabled. `expected_updated_at` is the state the change is meant for; None accepts any.
-    Raises: GroupNotFound, NameAmbiguous, GroupChanged, NameInvalid, PolicyNotFound, PolicyRepeated,
-    DefaultGroupRequired, OneDefaultRequired, GroupAssigned, GroupUnusable.
+    Raises: errors.UPDATE_GROUP, NameAmbiguous.
     """
     if "name" in changes:
         changes["name"] = service.checked_name(changes["name"])
@@ -115,7 +114,7 @@ def update(
 def delete(rt: Runtime, by: Operator, which: str | int) -> StoragePolicyGroup:
     """Delete a group that nobody is assigned to; return it as it was.
 
-    Raises: GroupNotFound, NameAmbiguous, DefaultGroupRequired, GroupAssigned.
+    Raises: errors.DELETE_GROUP, NameAmbiguous.
     """
     with service.changing(rt) as session:
         group = service.get_group(session, which)

@@ -101,7 +101,7 @@ def get_group(session: Session, typed: str | int) -> StoragePolicyGroup:
 def get_assignable(session: Session, typed: str | int) -> StoragePolicyGroup:
     """Return the group with this id or name, to which accounts and teams can be assigned.
 
-    Raises: GroupNotFound, NameAmbiguous, GroupUnusable.
+    Raises: errors.GROUP_REFUSED, NameAmbiguous.
     """
     group = get_group(session, typed)
     require_assignable(group)

@@ -53,7 +53,7 @@ def create(
     """Create a team with its owner.
 
     None for the quota or the group means the default one; there may be no default group.
-    Raises: UserNotFound, TeamNameInvalid, TeamMemberDisabled, GroupNotFound, GroupUnusable.
+    Raises: errors.CREATE_TEAM, NameAmbiguous.
     """
     if storage_quota is None:
         storage_quota = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA)
@@ -92,8 +92,7 @@ def update(
 
     What already has its new value is left alone. `expected_updated_at` is the state the change is
     meant for; None accepts any.
-    Raises: TeamNotFound, NameAmbiguous, TeamArchived, TeamChanged, TeamNameInvalid, GroupNotFound,
-    GroupUnusable.
+    Raises: errors.UPDATE_TEAM, NameAmbiguous.
     """
     if "name" in changes:
         changes["name"] = teams.checked_name(changes["name"])
@@ -118,8 +117,7 @@ def update(
 def add_member(rt: Runtime, by: Operator, which: str | int, who: str | int, role: TeamRole) -> Team:
     """Add an account to a team.
 
-    Raises: UserNotFound, TeamNotFound, NameAmbiguous, TeamArchived, TeamMemberDisabled,
-    TeamMemberExists.
+    Raises: errors.ADD_MEMBER, NameAmbiguous.
     """
     with rt.transaction() as session:
         account = users.lock_named(session, who)
@@ -183,7 +181,7 @@ def archive(rt: Runtime, by: Operator, which: str | int) -> Team:
 def restore(rt: Runtime, by: Operator, which: str | int) -> Team:
     """Take an archived team into use again.
 
-    Raises: TeamNotFound, NameAmbiguous, TeamNotArchived, TeamArchivedTooLong.
+    Raises: errors.RESTORE_TEAM, NameAmbiguous.
     """
     with rt.transaction() as session:
         team = teams.lock_named(session, which)

@@ -22,8 +22,7 @@ def set_email(
 
     Links mailed before become void and a pending change is dropped; sessions go on. A verified
     address also activates an account that waits for it. The lists of allowed and blocked addresses
-    are for those who register themselves. Raises: EmailInvalid, UserNotFound, OwnAccount,
-    EmailExists.
+    are for those who register themselves. Raises: errors.SET_EMAIL.
     """
     address = identifiers.email(email)
     with locked(rt, who) as (session, account):
@@ -59,8 +58,7 @@ def set_email(
 def send_reset_mail(rt: Runtime, by: Operator, who: str | int) -> Account:
     """Mail the account the link by which its owner sets a new password.
 
-    Raises: PasswordLoginDisabled, UserNotFound, MailUnwanted; RateLimited within the cooldown of
-    the last such mail.
+    Raises: errors.SEND_RESET_MAIL; RateLimited within the cooldown of the last such mail.
     """
     sign_in_methods.require_password_login(rt)
     with locked(rt, who) as (session, account):

@@ -79,7 +79,7 @@ def summarize(rt: Runtime, who: str | int) -> Credentials:
 def reset_mfa(rt: Runtime, by: Operator, who: str | int) -> tuple[Account, int]:
     """Remove the second factors of an account (after a lost device, say) and end every session.
 
-    Return the account and how many factors it had. Raises: UserNotFound, OwnAccount.
+    Return the account and how many factors it had. Raises: errors.RESET_MFA.
     """
     with locked(rt, who) as (session, account):
         require_not_own(by, account)
@@ -97,7 +97,7 @@ def remove_passkey(
 ) -> Account:
     """Remove a passkey; sessions go on. The last way to sign in goes only if it is forced.
 
-    Raises: UserNotFound, OwnAccount, PasskeyNotFound, LastWayIn.
+    Raises: errors.REMOVE_PASSKEY.
     """
     can_sign_in = sign_in_methods.by_any_method(rt)
     with locked(rt, who) as (session, account):
@@ -118,7 +118,7 @@ def remove_link(
 ) -> Account:
     """Remove a sign-in by another service; otherwise like `remove_passkey`.
 
-    Raises: UserNotFound, OwnAccount, LinkNotFound, LastWayIn.
+    Raises: errors.REMOVE_LINK.
     """
     can_sign_in = sign_in_methods.by_any_method(rt)
     with locked(rt, who) as (session, account):
@@ -136,8 +136,8 @@ def unlock(rt: Runtime, by: Operator, who: str | int) -> Account:
     """Forget the failed sign-ins of an account, from wherever they came.
 
     Not for the operator's own account: that would give somebody who has stolen the session
-    unlimited guesses at the password. Raises: UserNotFound, OwnAccount; RedisError, which changes
-    nothing but the audit log.
+    unlimited guesses at the password. Raises: errors.UNLOCK; RedisError, which changes nothing
+    but the audit log.
     """
     with locked(rt, who) as (session, account):
         require_not_own(by, account)

@@ -1,6 +1,5 @@
 """Errors reported to an operator."""
 
-from app.core.access import ConfirmationRequired
 from app.core.errors import BadRequest, Conflict, ErrorCode
 from app.external_auth.errors import LinkNotFound
 from app.login.errors import LastWayIn, PasswordLoginDisabled
@@ -91,7 +90,6 @@ UPDATE_USER = (
     OwnAccount,
     LastAdministrator,
     PasswordAbsent,
-    ConfirmationRequired,
 )
 SET_EMAIL = (UserNotFound, OwnAccount, EmailInvalid, EmailExists)
 SET_PASSWORD = (UserNotFound, OwnAccount, *NEW_PASSWORD)
@@ -100,7 +98,7 @@ SEND_RESET_MAIL = (UserNotFound, MailUnwanted, PasswordLoginDisabled)
 REMOVE_PASSKEY = (UserNotFound, OwnAccount, PasskeyNotFound, LastWayIn)
 REMOVE_LINK = (UserNotFound, OwnAccount, LinkNotFound, LastWayIn)
 REVOKE_SESSION = (UserNotFound, SessionNotFound)
-CHANGE_MANY = (GroupMisplaced, *GROUP_REFUSED, ConfirmationRequired)
+CHANGE_MANY = (GroupMisplaced, *GROUP_REFUSED)
 DELETE_USER = (
     UserNotFound,
     NotThatUser,

@@ -54,7 +54,7 @@ def change(
 ) -> BulkOutcome:
     """Change accounts; one that is refused does not keep back the others.
 
-    `policy_group_id` is for ASSIGN_GROUP. Raises: GroupMisplaced, GroupNotFound, GroupUnusable.
+    `policy_group_id` is for ASSIGN_GROUP. Raises: errors.CHANGE_MANY.
     """
     if (action is BulkAction.ASSIGN_GROUP) != (policy_group_id is not None):
         raise GroupMisplaced

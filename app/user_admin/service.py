@@ -59,9 +59,8 @@ def create(
     """Create an activated, verified account.
 
     The installation must be ready, except for the first administrator, who can thus be created
-    without a browser. None for the quota or the group means the default one. Raises:
-    SystemNotInitialized, NoAdministrator, GroupNotFound, NameAmbiguous, GroupUnusable,
-    RateLimited and what `users.create` raises.
+    without a browser. None for the quota or the group means the default one.
+    Raises: errors.CREATE_USER, NoAdministrator, NameAmbiguous, RateLimited.
     """
     _limit_role_changes(rt, by, is_change=role is Role.ADMIN)
     users.require_acceptable(rt, password, username, email)
@@ -105,7 +104,7 @@ def set_password(
 ) -> Account:
     """Replace the password and end every session; the owner is notified by mail.
 
-    Links mailed earlier become invalid. Raises: UserNotFound, PasswordInvalid, OwnAccount.
+    Links mailed earlier become invalid. Raises: errors.SET_PASSWORD.
     """
     with rt.reading() as session:
         named = users.named(session, who)
@@ -140,8 +139,7 @@ def update(
     leaves the sessions of the account running, anything else ends them. Verifying the address also
     activates an account that waits for it. `expected_updated_at` is the state the change is meant
     for; None accepts any.
-    Raises: RateLimited, UserNotFound, AccountChanged, GroupNotFound, NameAmbiguous, GroupUnusable,
-    OwnAccount, LastAdministrator, PasswordAbsent.
+    Raises: errors.UPDATE_USER, NameAmbiguous, RateLimited.
     """
     if "role" in changes:
         with rt.reading() as session:
@@ -176,7 +174,7 @@ def delete(rt: Runtime, by: Operator, who: str | int, *, confirm: str | None = N
     """Delete an account with everything it owns; return its last state.
 
     `confirm` is the username that the operator believes the account to have; None is no check.
-    Raises: UserNotFound, NotThatUser, AdministratorUndeletable, TeamOwnerUndeletable.
+    Raises: errors.DELETE_USER.
     """
     with locked(rt, who, locks.SETUP) as (session, account):
         if confirm is not None and confirm.lower() != account.username.lower():
@@ -231,10 +229,7 @@ def _columns(account: Account, changes: dict[str, Any], now: datetime) -> dict[s
 def _require_changeable(
     session: Session, by: Operator, account: Account, changed: dict[str, Any]
 ) -> None:
-    """Refuse a change that shuts somebody out.
-
-    Raises: OwnAccount, LastAdministrator, PasswordAbsent.
-    """
+    """Refuse a change that shuts somebody out."""
     loses = {
         "role": "take the role away from yourself",
         "status": "disable yourself",
@@ -283,10 +278,7 @@ def _change(
 
 
 def _limit_role_changes(rt: Runtime, by: Operator, *, is_change: bool) -> None:
-    """Slow down somebody who has stolen an administrator's session, but not an operator at a shell.
-
-    Raises: RateLimited.
-    """
+    """Slow down whoever has stolen an administrator's session, but not an operator at a shell."""
     if is_change and by.user_id is not None and rt.config.rate_limits:
         rt.limits.rates.take("admin_role_changes", ROLE_CHANGES, str(by.user_id))
 

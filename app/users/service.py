@@ -188,7 +188,7 @@ def create(session: Session, new: User, now: datetime) -> Account:
     """Insert an account, whose password hash is None if it has no usable password.
 
     `activated_at` and `email_verified_at` are None while these are still pending.
-    Raises: UsernameInvalid, EmailInvalid, UsernameExists, EmailExists, IdentifierExists.
+    Raises: UsernameInvalid, EmailInvalid, errors.NAMES_TAKEN.
     """
     new.username, new.email = identifiers.username(new.username), identifiers.email(new.email)
     new.username_key = identifiers.username_key(new.username)
@@ -232,7 +232,7 @@ def lock_address(session: Session, address: str) -> None:
 def require_allowed_address(rt: Runtime, address: str) -> None:
     """Apply the local e-mail policy to a normalised address; the blocklist wins.
 
-    Raises: EmailBlocked, EmailNotAllowlisted.
+    Raises: errors.ADDRESS_REFUSED.
     """
     require_not_blocked(rt, address)
     allowed = rt.settings.get(keys.EMAIL_ALLOWLIST)

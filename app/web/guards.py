@@ -256,7 +256,7 @@ def _principal(*, during_password_change: bool = False) -> Principal:
 def _require_believed_user(principal: Principal) -> None:
     """Refuse a change that a page intends for another account than the cookies belong to.
 
-    Without the header, nothing is compared. Raises: SessionUserMismatch.
+    Without the header, nothing is compared.
     """
     believed = request.headers.get(USER_HEADER, str(principal.user_id)).strip()
     if believed != str(principal.user_id):
@@ -327,10 +327,7 @@ def minimum_duration(view: View) -> View:
 
 
 def _take_token(tier: Literal["anonymous", "session"]) -> None:
-    """Take a token for this request from the bucket of the caller's network.
-
-    Raises: RateLimited.
-    """
+    """Take a token for this request from the bucket of the caller's network."""
     rt = runtime()
     if (config := rt.config).rate_limits:
         bucket = config.anonymous_bucket if tier == "anonymous" else config.session_bucket

@@ -6,7 +6,7 @@ from flask import Blueprint
 
 from app.audit_log import service as audit_log
 from app.audit_log.schemas import AuditItem, AuditPageQuery
-from app.core.access import Operator
+from app.core.access import ConfirmationRequired, Operator
 from app.crypto.tokens import generated_password
 from app.store.paging import Page, Paging
 from app.user_admin import addresses, errors, many_accounts, queries
@@ -84,7 +84,7 @@ def show(id: int) -> Account:
 @bp.patch("/<row:id>")
 @admin_required()
 @json_body(UpdateUserSchema)
-@answers(ManagedUser(), errors=errors.UPDATE_USER, name="adminUpdateUser")
+@answers(ManagedUser(), errors=(*errors.UPDATE_USER, ConfirmationRequired), name="adminUpdateUser")
 def update(by: Operator, id: int, **changes: Any) -> Account:
     """Change an account: all that is given, or nothing.
 
@@ -139,7 +139,9 @@ def list_entries(id: int, page: Paging) -> Page:
 @bp.post("/bulk")
 @admin_required()
 @json_body(ChangeManySchema)
-@answers(ChangedManyData(), errors=errors.CHANGE_MANY, name="adminChangeUsers")
+@answers(
+    ChangedManyData(), errors=(*errors.CHANGE_MANY, ConfirmationRequired), name="adminChangeUsers"
+)
 def change_many(by: Operator, action: BulkAction, **which: Any) -> many_accounts.BulkOutcome:
     """Change up to 200 accounts; those that are refused keep none of the others back."""
     if action is BulkAction.DELETE:
