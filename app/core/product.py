@@ -1,7 +1,7 @@
 """What only the product's own browser client needs.
 
 It was made for a service that also keeps the files, so it sends and reads members of which this
-service makes no use. They stand here, and are null, empty or zero, so that the client works.
+service makes no use. They stand here, most of them null, empty or zero, so that the client works.
 """
 
 from typing import Any
@@ -37,3 +37,6 @@ FILE_STATS = {
     "uploads_today": 0,
     "shares_today": 0,
 }
+# Background tasks are the file side's, too; there, one of them reports on the service's health.
+NO_BACKGROUND_TASKS: list[Any] = []
+HEALTH = {"details": None, "task_id": None}

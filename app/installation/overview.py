@@ -73,7 +73,7 @@ def overview(rt: Runtime, days: int, timezone: str, event_limit: int) -> dict[st
         "system_health": health.last_found(rt),
         "daily_reports": reports,
         "recent_events": audit_log.list_newest(rt, EntryFilter(), event_limit),
-        "recent_background_tasks": [],
+        "recent_background_tasks": product.NO_BACKGROUND_TASKS,
         "is_audit_log_enabled": rt.settings.get(audit_keys.ENABLED),
     }
 

@@ -5,11 +5,12 @@ from typing import Any
 from marshmallow import Schema, fields, validate
 
 from app.audit_log.schemas import AuditItem
+from app.core import product
 from app.installation import cleanup, health
 from app.installation.machine_checks import Level
 from app.setup.queries import SetupState
 from app.web.paging import Clamped
-from app.web.schema import Answer, RequestSchema, Timestamp, Word
+from app.web.schema import Answer, RequestSchema, Timestamp, Word, always
 
 
 class OverviewQuery(RequestSchema):
@@ -42,10 +43,10 @@ class SystemHealthData(Answer):
 
     status = fields.String(validate=validate.OneOf(("unknown", *health.STATUSES)))
     summary = fields.String()
-    details = fields.Constant(None, metadata={"type": "string"})
+    details = always(product.HEALTH["details"], "string")
     components = fields.List(fields.Nested(HealthComponentData))
     checked_at = fields.String(allow_none=True, metadata={"format": "date-time"})
-    task_id = fields.Constant(None, metadata={"type": "integer"})
+    task_id = always(product.HEALTH["task_id"], "integer")
 
 
 class DailyReportData(Answer):
@@ -84,13 +85,7 @@ class OverviewData(Answer):
             "mails_waiting",
             "mails_failed_24h",
             "audit_events_today",
-            "total_files",
-            "total_file_bytes",
-            "total_blobs",
-            "total_blob_bytes",
-            "total_shares",
-            "uploads_today",
-            "shares_today",
+            *product.FILE_STATS,
         ),
     )
     system_health = fields.Nested(SystemHealthData)

@@ -127,6 +127,11 @@ def text(
     return Text(required=True, validate=length, metadata=metadata)
 
 
+def always(value: Any, kind: str) -> fields.Constant[Any]:
+    """Return a member that says the same in every answer; `kind` is its JSON type."""
+    return fields.Constant(value, metadata={"type": kind})
+
+
 def force(what: str) -> fields.Boolean:
     """Return the member `force` of a query; `what` describes what it does."""
     return fields.Boolean(load_default=False, data_key="force", metadata={"description": what})
