@@ -40,3 +40,5 @@ FILE_STATS = {
 # Background tasks are the file side's, too; there, one of them reports on the service's health.
 NO_BACKGROUND_TASKS: list[Any] = []
 HEALTH = {"details": None, "task_id": None}
+# Of every setting: all take effect at once, and nobody may add one or publish it.
+SETTING = {"requires_restart": False, "source": "system", "visibility": "private", "namespace": ""}

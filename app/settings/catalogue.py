@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from app.core import product
 from app.core.setting_kinds import Key
 from app.settings import keys, mail_keys
 
@@ -46,7 +47,7 @@ def described(key: Key[Any]) -> dict[str, Any]:
         "value_type": key.value_type,
         "category": key.group.category,
         "description": key.description,
-        "requires_restart": False,
+        "requires_restart": product.SETTING["requires_restart"],
         "is_sensitive": key.is_sensitive,
         "options": options_of(key),
         "actions": [TEST_MAIL] if key is mail_keys.MAIL_SMTP_HOST else [],

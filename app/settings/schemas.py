@@ -4,10 +4,11 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, pre_load, validate, validates_schema
 
+from app.core import product
 from app.core.setting_kinds import ItemKind, ValueType
 from app.core.texts import is_storable
 from app.web.paging import Moment
-from app.web.schema import Answer, RequestSchema, Text, Timestamp, force
+from app.web.schema import Answer, RequestSchema, Text, Timestamp, always, force
 
 MAX_KEYS = 100
 ANY_VALUE: dict[str, Any] = {
@@ -51,11 +52,11 @@ class SystemConfigData(Answer):
         attribute="key.value_type",
         validate=validate.OneOf(ValueType.__args__),  # type: ignore[attr-defined]
     )
-    requires_restart = fields.Constant(False, metadata={"type": "boolean"})
+    requires_restart = always(product.SETTING["requires_restart"], "boolean")
     is_sensitive = fields.Boolean(attribute="key.is_sensitive")
-    source = fields.Constant("system", metadata={"type": "string"})
-    visibility = fields.Constant("private", metadata={"type": "string"})
-    namespace = fields.Constant("", metadata={"type": "string"})
+    source = always(product.SETTING["source"], "string")
+    visibility = always(product.SETTING["visibility"], "string")
+    namespace = always(product.SETTING["namespace"], "string")
     category = fields.String(metadata={"examples": ["site"]})
     description = fields.String(attribute="key.description")
     updated_at = Timestamp(allow_none=True)
