@@ -42,3 +42,7 @@ NO_BACKGROUND_TASKS: list[Any] = []
 HEALTH = {"details": None, "task_id": None}
 # Of every setting: all take effect at once, and nobody may add one or publish it.
 SETTING = {"requires_restart": False, "source": "system", "visibility": "private", "namespace": ""}
+# Storage on this machine, and what else is said of where a policy keeps files.
+LOCAL_STORAGE = "asterdrive.storage.local"
+CONNECTOR: dict[str, Any] = {"format_version": 1, "schema_version": 1, "values": {}}
+NO_BEHAVIOR: dict[str, Any] = {}

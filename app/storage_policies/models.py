@@ -9,6 +9,7 @@ from sqlalchemy.orm import Mapped, mapped_column, relationship
 from app.store.db import Base, Id, UTCDateTime
 
 DEFAULT_CHUNK_BYTES = 5 * 1024 * 1024
+LOCAL_CONNECTOR = "local"  # files on this machine
 MAX_NAME_LENGTH = 128  # of policies and groups
 MAX_DESCRIPTION_LENGTH = 512
 

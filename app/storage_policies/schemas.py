@@ -4,9 +4,11 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, post_load, validate, validates_schema
 
+from app.core import product
 from app.storage_policies.groups import Item
 from app.storage_policies.models import (
     DEFAULT_CHUNK_BYTES,
+    LOCAL_CONNECTOR,
     MAX_DESCRIPTION_LENGTH,
     MAX_NAME_LENGTH,
 )
@@ -30,7 +32,7 @@ MAX_ITEMS = 100
 MAX_TYPES, MAX_TYPE_LENGTH = 200, 255
 MAX_PRIORITY = 2**31 - 1
 # Files on this machine: the name that is kept, and the product's own.
-LOCAL = ("local", "asterdrive.storage.local")
+LOCAL = (LOCAL_CONNECTOR, product.LOCAL_STORAGE)
 
 
 class Size(WholeNumber):
@@ -74,9 +76,9 @@ class ConnectorConfig(Answer):
     """Which connector a policy uses; its values are the business of the service of the files."""
 
     connector_id = fields.String()
-    format_version = fields.Integer(dump_default=1)
-    schema_version = fields.Integer(dump_default=1)
-    values = fields.Dict(dump_default={})
+    format_version = fields.Integer(dump_default=product.CONNECTOR["format_version"])
+    schema_version = fields.Integer(dump_default=product.CONNECTOR["schema_version"])
+    values = fields.Dict(dump_default=product.CONNECTOR["values"])
 
 
 class ManagedPolicy(Answer):
@@ -86,7 +88,7 @@ class ManagedPolicy(Answer):
     name = fields.String()
     connector_id = fields.String()
     connector_config = Part(ConnectorConfig)
-    behavior = fields.Dict(dump_default={})
+    behavior = fields.Dict(dump_default=product.NO_BEHAVIOR)
     max_file_size = fields.Integer()
     allowed_types = fields.List(fields.String(), attribute="types")
     chunk_size = fields.Integer()

@@ -24,6 +24,7 @@ from app.storage_policies.errors import (
 )
 from app.storage_policies.models import (
     DEFAULT_CHUNK_BYTES,
+    LOCAL_CONNECTOR,
     MAX_NAME_LENGTH,
     StoragePolicy,
     StoragePolicyGroup,
@@ -186,7 +187,7 @@ def _add_policy(
     """Insert a policy for files on this machine, without limits."""
     policy = StoragePolicy(
         name=name,
-        connector_id="local",
+        connector_id=LOCAL_CONNECTOR,
         options="{}",
         max_file_size=0,
         allowed_types="[]",
