@@ -7,7 +7,7 @@ from marshmallow import RAISE, fields, post_load, validate
 
 from app.core import product
 from app.crypto.passwords import MAX_TYPED_PASSWORD_LENGTH
-from app.external_auth.models import ProviderKind, TokenAuth
+from app.external_auth.models import ProviderKind
 from app.external_auth.providers.fields import FIELDS, TENANT, Form, ProviderField
 from app.external_auth.sign_in.pending import MailAnswer
 from app.external_auth.sign_in.signed_in import Intent
@@ -129,11 +129,11 @@ class ProviderOptions(RequestSchema):
 
 
 def _typed(field: ProviderField, *, is_required: bool) -> fields.Field[Any]:
+    if field.choices:
+        return fields.Enum(field.choices, by_value=True, allow_none=True)
     match field.form:
         case Form.SWITCH:
             return StrictBoolean(allow_none=True)
-        case Form.CHOICE:
-            return fields.Enum(TokenAuth, by_value=True, allow_none=True)
         case Form.LIST:
             entry = Text(validate=validate.Length(max=MAX_INPUT_LENGTH))
             most = validate.Length(max=MAX_DOMAINS)
@@ -165,10 +165,8 @@ class ProviderFields(RequestSchema):
     @post_load
     def _with_tenant(self, members: dict[str, Any], **_: Any) -> dict[str, Any]:
         for field in FIELDS:
-            if field.is_clearable and field.name in members:
-                members[field.name] = members[field.name] or ""
-        if "allowed_domains" in members:
-            members["allowed_domains"] = members["allowed_domains"] or []
+            if field.is_clearable and members.get(field.name, "") is None:
+                members[field.name] = [] if field.form is Form.LIST else ""
         options = members.pop("options", None)
         if options is not None:
             members[TENANT] = (options.get("microsoft") or {}).get("tenant") or ""

@@ -107,7 +107,8 @@ def test_without_a_tenant_all_of_them_may_come():
         (OIDC, "client_id", ["", "x" * 513]),
         (OIDC, "client_secret", ["x" * 4097]),
         (OIDC, "scopes", ["x" * 129]),
-        (OIDC, "subject_claim", ["x" * 129]),
+        (GENERIC, "subject_claim", ["x" * 129]),
+        (OIDC, "subject_claim", ["uid"]),
         (
             OIDC,
             "allowed_domains",

@@ -58,7 +58,7 @@ def _option(field: ProviderField, *, is_new: bool) -> Callable[[F], F]:
         case Form.LIST:
             how["multiple"] = True
         case Form.CHOICE:
-            how["type"] = Word(list(field.choices))
+            how["type"] = Word(list(field.choices or ()))
         case Form.SECRET:
             # A variable left over from one provider must not become the secret of another.
             how["envvar"] = SECRET_VARIABLE if is_new else None

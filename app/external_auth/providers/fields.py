@@ -35,7 +35,7 @@ class ProviderField:
     help: str
     form: Form = Form.TEXT
     option: str = ""
-    choices: tuple[str, ...] = ()
+    choices: type[StrEnum] | None = None
     is_clearable: bool = False
     is_tested: bool = False
     is_advanced: bool = False
@@ -49,7 +49,7 @@ class ProviderField:
     @property
     def is_nullable(self) -> bool:
         """Whether answers may have null in its place."""
-        return self.is_clearable or self.form is Form.CHOICE
+        return self.form is Form.CHOICE or (self.is_clearable and self.form is not Form.LIST)
 
 
 def _endpoint(name: str, help_: str) -> ProviderField:
@@ -106,6 +106,7 @@ FIELDS = (
         "Accept new identities only with addresses in this domain; may be repeated.",
         Form.LIST,
         "--allowed-domain",
+        is_clearable=True,
     ),
     ProviderField(
         "icon_url",
@@ -119,7 +120,7 @@ FIELDS = (
         "How it takes the client secret (oidc, generic_oauth2): by HTTP basic, in the form (post), "
         "or auto: as the discovery document says, else basic for oidc, post otherwise.",
         Form.CHOICE,
-        choices=tuple(TokenAuth),
+        choices=TokenAuth,
         is_tested=True,
         is_advanced=True,
     ),

@@ -143,7 +143,7 @@ class ProviderSchema(Schema):
                     "name": field.name,
                     "form": field.form,
                     "required": self.fields[field.name].required,
-                    "choices": field.choices,
+                    "choices": list(field.choices or ()),
                     "is_advanced": field.is_advanced,
                 }
                 for field in FIELDS
