@@ -11,7 +11,7 @@ from app import __version__
 from app.audit_log.cli import group as audit
 from app.events.cli import group as events
 from app.external_auth.providers.cli import group as external_auth
-from app.installation.cli import cleanup, doctor, keys, overview, prepare
+from app.installation.cli import cleanup, doctor, overview, prepare, secret_key_commands
 from app.invitations.cli import group as invitations
 from app.mail.cli import group as mail
 from app.sessions.cli import group as sessions
@@ -39,7 +39,7 @@ COMMANDS = (
     storage,
     teams,
     events,
-    keys,
+    secret_key_commands,
     audit,
 )
 

@@ -18,7 +18,7 @@ def change(session: Session, user_id: int, now: datetime, **columns: Any) -> Non
         session.execute(insert(UserProfile).values(user_id=user_id, created_at=now, **values))
 
 
-def list_keys(session: Session, user_ids: list[int]) -> dict[int, str]:
+def list_avatar_keys(session: Session, user_ids: list[int]) -> dict[int, str]:
     """Return the avatar keys by account id, for those of these accounts that have one."""
     statement = select(UserProfile.user_id, UserProfile.avatar_key).where(
         UserProfile.user_id.in_(user_ids), UserProfile.avatar_key.is_not(None)

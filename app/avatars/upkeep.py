@@ -78,9 +78,9 @@ def _suspicious(rt: Runtime, user_ids: list[int]) -> Iterator[int]:
     root = rt.config.avatar_dir
     listed = on_disk(lambda: [_names(root, user_id) for user_id in user_ids])
     with rt.reading() as session:
-        keys = queries.list_keys(session, user_ids)
+        stored = queries.list_avatar_keys(session, user_ids)
     for user_id, names in zip(user_ids, listed, strict=True):
-        if names is None or [files.key(user_id, name) for name in names] != [keys.get(user_id)]:
+        if names is None or [files.key(user_id, name) for name in names] != [stored.get(user_id)]:
             yield user_id
 
 

@@ -117,10 +117,10 @@ def cleanup() -> Output:
     return Output(cleaned, f"deleted {upkeep.in_words(cleaned)}")
 
 
-keys = Commands("keys", help="The keys that sign tokens and encrypt secrets.")
+secret_key_commands = Commands("keys", help="The keys that sign tokens and encrypt secrets.")
 
 
-@keys.command("list")
+@secret_key_commands.command("list")
 def list_keys() -> Output:
     """List the keys, starting with the one that signs."""
     data = secret_keys.list_keys(runtime())
@@ -128,7 +128,7 @@ def list_keys() -> Output:
     return Output(data, table(titles, [list(entry.values()) for entry in data]))
 
 
-@keys.command("rotate")
+@secret_key_commands.command("rotate")
 def rotate() -> Output:
     """Sign and encrypt with a new key; what older keys signed or encrypted remains valid.
 

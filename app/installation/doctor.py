@@ -193,7 +193,7 @@ def storage_route(rt: Runtime) -> Finding:
 MACHINE: dict[str, Check] = {
     "configuration": machine.configuration,
     "instance folder": machine.instance_folder,
-    "keys": machine.keys,
+    "keys": machine.secret_keys,
     "avatars": machine.avatars,
     "password hash": machine.password_hash,
     "leaked passwords": machine.leaked_passwords,

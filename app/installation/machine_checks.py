@@ -103,7 +103,7 @@ def instance_folder(rt: Runtime) -> Finding:
     return ok("Private.")
 
 
-def keys(rt: Runtime) -> Finding:
+def secret_keys(rt: Runtime) -> Finding:
     """Check that the secret keys are present, and private to the service's own user."""
     if rt.keyring.problem is not None:
         return fail(rt.keyring.problem)
