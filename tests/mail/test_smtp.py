@@ -630,7 +630,7 @@ IN_A_SERVING_PROCESS = """
     import itertools, os, socket, ssl, sys, time
     from datetime import UTC, datetime
     import flask, gevent
-    from app.core import mailer
+    from app.mail import mailer
     from app.core.email_address import Mailbox
     from app.mail.mailer import Undeliverable
 
