@@ -163,7 +163,7 @@ def _refuse(name: str) -> NoReturn:
 
 
 def report(provider: Provider, reason: str, *, is_failure: bool = True) -> None:
-    """Log why a provider cannot be used, and count it: no browser is told.
+    """Log why a provider cannot be used, and count it; browsers do not learn why.
 
     What ends no sign-in, or is a person's own choice, is no failure and not counted.
     """
