@@ -15,15 +15,8 @@ from typing import Any, Literal, TypeVar, cast
 from urllib.parse import quote
 
 from app.core import base64url
-from app.core.texts import (
-    MAX_SOCKET_PATH_BYTES,
-    Word,
-    one_line,
-    one_of,
-    sqlite_url,
-    switch,
-    whole_number,
-)
+from app.core.parsing import Word, one_of, switch, whole_number
+from app.core.texts import MAX_SOCKET_PATH_BYTES, one_line, sqlite_url
 
 T = TypeVar("T")
 

@@ -7,8 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
+from app.core.parsing import one_of, parse_size, switch, whole_number
 from app.core.setting_groups import Group
-from app.core.texts import has_controls, one_of, parse_size, switch, whole_number
+from app.core.texts import has_controls
 
 T = TypeVar("T")
 
