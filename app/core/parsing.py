@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
@@ -27,6 +28,35 @@ def whole_number(text: str) -> int | None:
     digits = text.removeprefix("-")
     is_number = digits.isascii() and digits.isdigit() and len(digits) < 20
     return int(text) if is_number else None
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The whole numbers from `least` to `most`; with `is_off_at_zero`, 0 whatever these are."""
+
+    least: int
+    most: int
+    is_off_at_zero: bool = False
+
+    def __contains__(self, number: int) -> bool:
+        is_off = self.is_off_at_zero and number == 0
+        return is_off or self.least <= number <= self.most
+
+    def __str__(self) -> str:
+        zero = "0, or " if self.is_off_at_zero else ""
+        return f"{zero}from {self.least} to {self.most}"
+
+    def read(self, text: str) -> int:
+        """Return the number that a text spells.
+
+        Raises: ValueError.
+        """
+        number = whole_number(text.strip())
+        if number is None:
+            raise ValueError("must be a whole number")
+        if number not in self:
+            raise ValueError(f"must be {self}")
+        return number
 
 
 def switch(text: str) -> bool:
