@@ -6,7 +6,7 @@ from app.core import product
 from app.core.setting_kinds import Key
 from app.settings import keys, mail_keys
 
-UNITS = {"seconds", "bytes", "days"}
+UNITS = ("seconds", "bytes", "days")
 SEND_TEST_MAIL = "send_test_email"
 # Of POST /admin/config/{target_key}/action, and where pages may put its button.
 TEST_MAIL = {

@@ -2,9 +2,8 @@
 
 from urllib.parse import urlsplit
 
-from app.core import setting_kinds
 from app.core.setting_groups import Group
-from app.core.setting_kinds import boolean, text
+from app.core.setting_kinds import boolean, choice, text
 from app.web import site
 
 PRODUCT_TITLE = "Gatehouse"
@@ -90,7 +89,7 @@ ARCHIVE_DOWNLOAD_SHARE = boolean(
     default=True,
 )
 
-IMAGE_PREVIEW_PREFERENCE = setting_kinds.choice(
+IMAGE_PREVIEW_PREFERENCE = choice(
     Group.FRONTEND,
     "frontend_image_preview_preference",
     "What the frontend shows first: the picture itself or its preview",
