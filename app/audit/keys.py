@@ -1,8 +1,8 @@
 """Runtime settings of the audit log."""
 
 from app.audit.models import Action
-from app.core import setting_kinds
 from app.core.setting_groups import Group
+from app.core.setting_kinds import boolean, number, text_list
 
 _ACTIONS = tuple(action.value for action in Action)
 
@@ -13,10 +13,10 @@ def _known_action(text: str) -> str:
     return text
 
 
-ENABLED = setting_kinds.boolean(
+ENABLED = boolean(
     Group.AUDIT, "audit_log_enabled", "Whether anything is written to the audit log", default=True
 )
-RETENTION_DAYS = setting_kinds.number(
+RETENTION_DAYS = number(
     Group.AUDIT,
     "audit_log_retention_days",
     "How long audit entries are kept; 0 or less keeps them forever",
@@ -25,7 +25,7 @@ RETENTION_DAYS = setting_kinds.number(
     least=-(2**31),
     most=36500,
 )
-RECORDED_ACTIONS = setting_kinds.text_list(
+RECORDED_ACTIONS = text_list(
     Group.AUDIT,
     "audit_log_recorded_actions",
     "The actions that are written to the audit log; all of them by default",

@@ -15,15 +15,8 @@ from typing import Any, Literal, TypeVar, cast
 from urllib.parse import quote
 
 from app.core import base64url
-from app.core.texts import (
-    MAX_SOCKET_PATH_BYTES,
-    Word,
-    one_line,
-    one_of,
-    sqlite_url,
-    switch,
-    whole_number,
-)
+from app.core.parsing import Bounds, Word, one_of, switch
+from app.core.texts import MAX_SOCKET_PATH_BYTES, one_line, sqlite_url
 
 T = TypeVar("T")
 
@@ -130,12 +123,13 @@ def choice(*allowed: Word) -> Callable[[str], Word]:
 
 def integer(least: int, most: int) -> Callable[[str], int]:
     """Read a whole number from `least` to `most`."""
+    bounds = Bounds(least, most)
 
     def parse(raw: str) -> int:
-        value = whole_number(raw)
-        if value is None or not least <= value <= most:
-            raise ValueError(f"must be a whole number from {least} to {most}")
-        return value
+        try:
+            return bounds.read(raw)
+        except ValueError:
+            raise ValueError(f"must be a whole number {bounds}") from None
 
     return parse
 

@@ -7,8 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
+from app.core.parsing import Bounds, one_of, parse_size, switch
 from app.core.setting_groups import Group
-from app.core.texts import has_controls, one_of, parse_size, switch, whole_number
+from app.core.texts import has_controls
 
 T = TypeVar("T")
 
@@ -32,7 +33,8 @@ class Key(Generic[T]):
     members from `options` to `item_kind` say the same to programs, as far as they apply.
     `is_public`: what visitors see depends on it. `is_guarded`: to change it takes a recent
     confirmation, as for every sensitive one. `notice` is what it switches, in the words of a mail
-    to administrators; "" if they are not notified.
+    to administrators; "" if they are not notified. `precedence`: the built-in pages list settings
+    by it, the highest first, and by name.
     """
 
     group: Group
@@ -53,6 +55,7 @@ class Key(Generic[T]):
     is_public: bool = False
     is_guarded: bool = False
     notice: str = ""
+    precedence: int = 0
 
     @property
     def description(self) -> str:
@@ -97,25 +100,17 @@ def number(
 
     With `is_off_at_zero`, 0 is taken whatever the bounds.
     """
-
-    def parse(text: str) -> int:
-        value = whole_number(text.strip())
-        if value is None:
-            raise ValueError("must be a whole number")
-        if not least <= value <= most and not (is_off_at_zero and value == 0):
-            raise ValueError(f"must be {zero}from {least} to {most}")
-        return value
-
-    zero = "0, or " if is_off_at_zero else ""
-    bounds = f"{least} or more" if most == MAX_EXACT_INTEGER else f"{least} to {most}"
+    bounds = Bounds(least, most, is_off_at_zero)
 
     def render(value: object) -> str:
         text = _as_text(value)
         if unit == "bytes" and not text.strip().startswith("-"):
             text = str(parse_size(text))
-        return str(parse(text))
+        return str(bounds.read(text))
 
-    takes = f"{zero}{bounds} {unit}".rstrip()
+    zero = "0, or " if is_off_at_zero else ""
+    numbers = f"{least} or more" if most == MAX_EXACT_INTEGER else f"{least} to {most}"
+    takes = f"{zero}{numbers} {unit}".rstrip()
     if unit == "bytes":
         takes += ", or with a unit such as MB or MiB"
     about |= {
@@ -123,7 +118,7 @@ def number(
         "minimum": 0 if is_off_at_zero else least,
         "maximum": most,
     }
-    return Key(group, name, meaning, takes, "number", default, parse, render, **about)
+    return Key(group, name, meaning, takes, "number", default, bounds.read, render, **about)
 
 
 def seconds(

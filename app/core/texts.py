@@ -1,16 +1,11 @@
-"""Text from outside, checked and made safe for where it goes; ids, origins, phrases and sizes."""
+"""Text from outside, checked and made safe for where it goes; ids, origins and phrases."""
 
 import difflib
-import re
 import unicodedata
-from collections.abc import Collection, Iterable
-from fractions import Fraction
+from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
-from typing import TypeVar
 from urllib.parse import quote, urlsplit
-
-Word = TypeVar("Word", bound=str)
 
 # The list behind `zoneinfo.available_timezones`, without the zones that the system adds.
 _ZONES = frozenset(resources.files("tzdata").joinpath("zones").read_text("ascii").split())
@@ -72,40 +67,6 @@ def _is_assigned(character: str) -> bool:
 def pluralized(number: int, one: str, many: str) -> str:
     """Return a number with the right word for it: `one` for 1, else `many`."""
     return f"{number} {one if number == 1 else many}"
-
-
-def one_of(word: str, allowed: Collection[Word]) -> Word:
-    """Return the one of the `allowed` words that it is.
-
-    Raises: ValueError.
-    """
-    for each in allowed:
-        if each == word:
-            return each
-    raise ValueError(f"must be one of {', '.join(allowed)}")
-
-
-def whole_number(text: str) -> int | None:
-    """Return the integer that ASCII digits spell, negative with a hyphen; None if it is none.
-
-    More than 19 digits give None as well: no store holds them.
-    """
-    digits = text.removeprefix("-")
-    is_number = digits.isascii() and digits.isdigit() and len(digits) < 20
-    return int(text) if is_number else None
-
-
-def switch(text: str) -> bool:
-    """Return what a word for true or false means.
-
-    Raises: ValueError.
-    """
-    word = text.strip().lower()
-    if word in {"true", "1", "yes", "on"}:
-        return True
-    if word in {"false", "0", "no", "off"}:
-        return False
-    raise ValueError("must be true or false")
 
 
 def did_you_mean(typed: str, known: Iterable[str]) -> str:
@@ -175,48 +136,3 @@ def origin_of(url: str) -> str:
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     usual = parts.port in (None, DEFAULT_PORTS.get(parts.scheme))
     return f"{parts.scheme}://{host}" + ("" if usual else f":{parts.port}")
-
-
-# Sizes as people write them: 5GB is 5 * 10**9 bytes, 5GiB is 5 * 2**30.
-DECIMAL = ("kB", "MB", "GB", "TB", "PB")
-BINARY = ("KiB", "MiB", "GiB", "TiB", "PiB")
-UNITS = {unit: 1000**power for power, unit in enumerate(DECIMAL, 1)}
-UNITS |= {unit: 1024**power for power, unit in enumerate(BINARY, 1)}
-SIZE_EXAMPLES = "such as 5GB (5000 MB) or 5GiB (5120 MiB)"
-
-_FACTORS = {unit.lower(): factor for unit, factor in UNITS.items()} | {"": 1, "b": 1}
-# Programs differ in whether these mean 1000 or 1024.
-_AMBIGUOUS = {
-    unit[0].lower(): (decimal, unit) for decimal, unit in zip(DECIMAL, BINARY, strict=True)
-}
-_SIZE = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s?([a-z]*)", re.IGNORECASE | re.ASCII)
-
-
-def parse_size(text: str) -> int:
-    """Return the number of bytes that a text says; a number without a unit is in bytes.
-
-    Raises: ValueError, which says what is wrong ("must be ...").
-    """
-    match = _SIZE.fullmatch(text.strip().replace("_", ""))
-    if match is None:
-        raise ValueError(f"must be a whole number of bytes, or a size {SIZE_EXAMPLES}")
-    number, unit = match[1], match[2].lower()
-    if unit in _AMBIGUOUS:
-        meant = " or ".join(f"{number}{unit}" for unit in _AMBIGUOUS[unit])
-        raise ValueError(f"must say which unit: {meant}")
-    if unit not in _FACTORS:
-        raise ValueError(f"must be in one of the units B, {', '.join(UNITS)}")
-    size = Fraction(number) * _FACTORS[unit]
-    if size.denominator != 1:
-        raise ValueError("must be a whole number of bytes")
-    return int(size)
-
-
-def format_size(size: int) -> str:
-    """Return a size in bytes, and in the largest unit that divides it without a remainder."""
-    fitting = [unit for unit, factor in UNITS.items() if size and size % factor == 0]
-    in_bytes = "1 byte" if size == 1 else f"{size} bytes"
-    if not fitting:
-        return in_bytes
-    unit = max(fitting, key=UNITS.__getitem__)
-    return f"{in_bytes} ({size // UNITS[unit]} {unit})"

@@ -15,7 +15,7 @@ from app.pages import theme
 from app.pages.files import Content, all_files, catalogue_name
 from app.pages.registry import PAGES, Page
 from app.pages.texts import catalogues
-from app.settings import frontend_keys, keys, page_keys
+from app.settings import catalogue, frontend_keys, keys, page_keys
 from app.web import site
 
 HTML = "text/html; charset=utf-8"
@@ -106,10 +106,10 @@ def document(page: Page, look: Look, language: str, chosen_theme: str) -> Conten
 
 def drawn(page: Page, look: Look, language: str, chosen_theme: str, **others: Any) -> Content:
     """Return the HTML of a page whose template knows what is in `others`, too."""
-    files, catalogue = all_files(), catalogues()[language].of(page.texts)
+    files, texts = all_files(), catalogues()[language].of(page.texts)
 
     def t(key: str, **values: str) -> str:
-        return catalogue[key].format_map(values)
+        return texts[key].format_map(values)
 
     values: dict[str, Any] = {
         "page": page,
@@ -124,6 +124,7 @@ def drawn(page: Page, look: Look, language: str, chosen_theme: str, **others: An
         "modules": [] if page.is_static else files.graph(page.module),
         "catalogue": files.url(catalogue_name(language, page.texts)),
         "theme_sheet": theme_url(look.accent),
+        "setting_places": catalogue.PLACES,
         **others,
     }
     html = _templates().get_template(page.template).render(values)

@@ -6,7 +6,7 @@ from app.core import product
 from app.core.setting_kinds import Key
 from app.settings import keys, mail_keys
 
-UNITS = {"seconds", "bytes", "days"}
+UNITS = ("seconds", "bytes", "days")
 SEND_TEST_MAIL = "send_test_email"
 # Of POST /admin/config/{target_key}/action, and where pages may put its button.
 TEST_MAIL = {
@@ -18,6 +18,12 @@ TEST_MAIL = {
 # Whose change asks for a recent confirmation, while the settings ask for any.
 GUARDED = {
     name for name, key in keys.ALL.items() if key.is_guarded or key.is_sensitive or key.notice
+}
+# Where the built-in pages show a setting, if not by its category and name.
+PLACES = {
+    name: {"category": key.group.tab, "precedence": key.precedence}
+    for name, key in keys.ALL.items()
+    if key.precedence or key.group.tab != key.group.category
 }
 
 

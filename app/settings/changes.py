@@ -16,7 +16,7 @@ from app.core.setting_kinds import Key
 from app.crypto.secret_box import REDACTED, SecretUnreadable
 from app.settings import keys, queries
 from app.settings.errors import SettingInvalid, SettingsChanged, SettingUndeletable
-from app.settings.service import announce, find_key, joint_problems
+from app.settings.service import LOGIN_METHODS, announce, find_key, joint_problems
 from app.store import locks
 from app.store.live_settings import LiveSettings
 
@@ -25,7 +25,6 @@ Approve = Callable[[Session, Runtime], None]
 
 # What lets people in; every other administrator hears of a change.
 SIGN_IN_SWITCHES = {name: key.notice for name, key in keys.ALL.items() if key.notice}
-_LAST_METHODS = {keys.PASSWORD_LOGIN_ENABLED.name, keys.PASSKEY_LOGIN_ENABLED.name}
 
 
 @dataclass(frozen=True)
@@ -163,7 +162,7 @@ def _joint(
 ) -> dict[str, str]:
     """Return what is wrong with the settings together that a change of some has to do with."""
     problems = joint_problems(rt, session, texts)
-    if not _LAST_METHODS & set(changed):
+    if not {key.name for key in LOGIN_METHODS} & set(changed):
         problems.pop(keys.PASSWORD_LOGIN_ENABLED.name, None)
     return problems
 

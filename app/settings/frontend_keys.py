@@ -2,9 +2,8 @@
 
 from urllib.parse import urlsplit
 
-from app.core import setting_kinds
 from app.core.setting_groups import Group
-from app.core.setting_kinds import boolean, text
+from app.core.setting_kinds import boolean, choice, text
 from app.web import site
 
 PRODUCT_TITLE = "Gatehouse"
@@ -36,6 +35,7 @@ BRANDING_TITLE = text(
     PRODUCT_TITLE,
     max_length=120,
     is_public=True,
+    precedence=3,
 )
 
 BRANDING_DESCRIPTION = text(
@@ -44,6 +44,7 @@ BRANDING_DESCRIPTION = text(
     "What the frontend says about the site",
     max_length=300,
     is_public=True,
+    precedence=1,
 )
 
 BRANDING_FAVICON_URL = text(
@@ -53,6 +54,7 @@ BRANDING_FAVICON_URL = text(
     "/favicon.svg",
     check=_link,
     is_public=True,
+    precedence=1,
 )
 
 BRANDING_WORDMARK_DARK_URL = text(
@@ -61,6 +63,7 @@ BRANDING_WORDMARK_DARK_URL = text(
     "Address of a logo for dark pages, or a path of this site",
     check=_link,
     is_public=True,
+    precedence=1,
 )
 
 BRANDING_WORDMARK_LIGHT_URL = text(
@@ -69,6 +72,7 @@ BRANDING_WORDMARK_LIGHT_URL = text(
     "Address of a logo for light pages, or a path of this site",
     check=_link,
     is_public=True,
+    precedence=1,
 )
 
 ARCHIVE_DOWNLOAD_USER = boolean(
@@ -85,7 +89,7 @@ ARCHIVE_DOWNLOAD_SHARE = boolean(
     default=True,
 )
 
-IMAGE_PREVIEW_PREFERENCE = setting_kinds.choice(
+IMAGE_PREVIEW_PREFERENCE = choice(
     Group.FRONTEND,
     "frontend_image_preview_preference",
     "What the frontend shows first: the picture itself or its preview",

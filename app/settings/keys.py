@@ -3,9 +3,9 @@
 from typing import Any
 
 from app.audit import keys as audit
-from app.core import email_address, setting_kinds
+from app.core import email_address
 from app.core.setting_groups import Group
-from app.core.setting_kinds import DAY, Key, boolean, choice, number, seconds, text
+from app.core.setting_kinds import DAY, Key, boolean, choice, number, seconds, text, text_list
 from app.settings import frontend_keys, mail_keys, page_keys
 from app.settings.frontend_keys import http_url
 from app.web import cors, guards, site
@@ -84,7 +84,7 @@ ALLOW_USER_REGISTRATION = boolean(
     default=True,
     is_public=True,
 )
-REGISTER_ACTIVATION = setting_kinds.choice(
+REGISTER_ACTIVATION = choice(
     Group.REGISTRATION,
     "auth_register_activation_enabled",
     "Whether a new account must first be activated with a mailed link; auto: if mail is set up",
@@ -206,7 +206,7 @@ RESET_COOLDOWN_SECONDS = seconds(
     "How long to wait before another password reset is mailed",
     60,
 )
-RESERVED_USERNAMES = setting_kinds.text_list(
+RESERVED_USERNAMES = text_list(
     Group.SIGN_IN,
     "auth_reserved_usernames",
     "Usernames, whatever their case, that only operators give; nor can names of digits be chosen",
@@ -217,7 +217,7 @@ RESERVED_USERNAMES = setting_kinds.text_list(
         *("hostmaster", "webmaster", "abuse", "noreply", "no-reply", "me", "null", "undefined"),
     ),
 )
-EMAIL_ALLOWLIST = setting_kinds.text_list(
+EMAIL_ALLOWLIST = text_list(
     Group.REGISTRATION,
     "auth_local_email_allowlist",
     "The only addresses and domains allowed to register here and as new addresses; empty allows "
@@ -226,7 +226,7 @@ EMAIL_ALLOWLIST = setting_kinds.text_list(
     example=_ADDRESSES,
     item_kind="email_or_domain",
 )
-EMAIL_BLOCKLIST = setting_kinds.text_list(
+EMAIL_BLOCKLIST = text_list(
     Group.REGISTRATION,
     "auth_local_email_blocklist",
     "Addresses and domains that cannot register here or be changed to, even if allowed above; "

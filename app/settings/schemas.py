@@ -7,6 +7,7 @@ from marshmallow import ValidationError, fields, pre_load, validate, validates_s
 from app.core import product
 from app.core.setting_kinds import ItemKind, ValueType
 from app.core.texts import is_storable
+from app.settings.catalogue import UNITS
 from app.web.paging import Moment
 from app.web.schema import Answer, RequestSchema, Text, Timestamp, always, force
 
@@ -113,7 +114,7 @@ class SettingSchemaItem(Answer):
     maximum = fields.Integer(allow_none=True)
     unit = fields.String(
         allow_none=True,
-        validate=validate.OneOf(("seconds", "bytes", "days", None)),
+        validate=validate.OneOf((*UNITS, None)),
     )
     max_length = fields.Integer(allow_none=True)
     item_kind = fields.String(

@@ -19,6 +19,9 @@ from app.web import cors
 
 T = TypeVar("T")
 
+# Those that are no provider's.
+LOGIN_METHODS = keys.PASSWORD_LOGIN_ENABLED, keys.PASSKEY_LOGIN_ENABLED
+
 log = logging.getLogger(__name__)
 
 
@@ -76,8 +79,7 @@ def is_mail_complete(value_of: Callable[[Key[str]], str]) -> bool:
 
 def leaves_no_login_method(rt: Runtime, session: Session, texts: Mapping[str, str]) -> bool:
     """Return whether these settings leave no way to sign in."""
-    built_in = keys.PASSWORD_LOGIN_ENABLED, keys.PASSKEY_LOGIN_ENABLED
-    if any(_in_force(key, texts) for key in built_in):
+    if any(_in_force(key, texts) for key in LOGIN_METHODS):
         return False
     return not any(check(session) for check in rt.hooks.extra_login_methods)
 

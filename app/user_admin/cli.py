@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from app.core.access import COMMAND_LINE
+from app.core.parsing import format_size
 from app.core.runtime import Runtime
-from app.core.texts import format_size, pluralized
+from app.core.texts import pluralized
 from app.crypto.tokens import generated_password
 from app.own_data import export
 from app.own_data.models import ArchiveFormat

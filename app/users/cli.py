@@ -4,7 +4,8 @@ from typing import Any
 
 import click
 
-from app.core.texts import folded, parse_size
+from app.core.parsing import parse_size
+from app.core.texts import folded
 from app.users import queries
 from app.users.models import User
 from app.web.cli import FAILURES, runtime_of

@@ -5,7 +5,7 @@ import json
 import click
 import pytest
 
-from app.core.texts import format_size, parse_size
+from app.core.parsing import format_size, parse_size
 from app.web.cli import Command
 
 WIDTH = 80

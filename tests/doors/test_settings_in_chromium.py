@@ -86,8 +86,7 @@ def type_in(page: Page, key: Key[Any], value: Any) -> None:
 
 def show_category(page: Page, name: str) -> None:
     """Go there without losing what is not saved yet."""
-    category = "pages" if name.startswith("pages_") else keys.ALL[name].group.category
-    link = page.locator(f".tabs a[href='/admin/settings/{category}']")
+    link = page.locator(f".tabs a[href='/admin/settings/{keys.ALL[name].group.tab}']")
     if not link.get_attribute("aria-current"):
         link.click()
 

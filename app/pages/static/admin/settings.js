@@ -22,11 +22,11 @@ import { readAll } from "./stored_settings.js";
 /** @import { Setting } from "./stored_settings.js" */
 /** @typedef {string | string[]} Value null returns to the default */
 
-/** What leads its category. */
-const FIRST = ["branding_title", "public_site_url", "branding_"];
 const NEVER = "1970-01-01T00:00:00";
 /** Texts of mails are changed on a page of their own. */
 const ELSEWHERE = "mail.template";
+/** The look of these pages. */
+const LOOK = "pages";
 
 /** @type {Setting[]} */
 let settings = [];
@@ -122,9 +122,7 @@ function show() {
         )
       : one.category === category;
   const wanted = settings.filter(isWanted);
-  const rank = (/** @type {Setting} */ { key }) =>
-    FIRST.findIndex((one) => key.startsWith(one)) + 1 || FIRST.length + 1;
-  const found = wanted.sort((one, other) => rank(one) - rank(other));
+  const found = wanted.sort((one, other) => other.precedence - one.precedence);
   replace(
     host,
     ...(found.length > 0
@@ -180,18 +178,30 @@ async function saveAll() {
     show();
     return showProblems(problems);
   }
-  const body = { ...draft, expected_updated_at: lastChange(sent.map(([key]) => key)) };
+  const keys = sent.map(([key]) => key);
+  const body = { ...draft, expected_updated_at: lastChange(keys) };
   const done = await asOwner(t("settings.why"), () => orSignIn(patched(body)));
   if (!done) return;
   for (const [key, value] of sent) if (drafts.get(key) === value) drafts.delete(key);
   settings = await orSignIn(readAll());
   show();
-  toast(t(sent.some(([key]) => /^(branding|pages)_/.test(key)) ? "settings.saved_look" : "saved"));
+  toast(t(haveShown(keys) ? "settings.saved_look" : "saved"));
   byId("title").focus();
   if (done.also_changed.length > 0)
     showNotice(t("settings.also_changed", { names: done.also_changed.join(", ") }), {
       kind: "warn",
     });
+}
+
+/**
+ * Whether pages have shown what one of these settings was before.
+ * @param {string[]} keys
+ */
+function haveShown(keys) {
+  return settings.some(
+    ({ key, category, invalidates }) =>
+      keys.includes(key) && (category === LOOK || invalidates.includes("frontend_config")),
+  );
 }
 
 /**

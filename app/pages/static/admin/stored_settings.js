@@ -2,17 +2,18 @@
 // All settings: what they are, what they are set to, and by whom.
 
 import { call } from "../base/api.js";
+import { byId } from "../base/dom.js";
 
 /** @import { Data } from "../../types" */
 /** @typedef {Data<"get", "/admin/config/schema">[number]} Described */
 /** @typedef {Data<"get", "/admin/config">["items"][number]} Stored */
+/** @typedef {{ category: string, precedence: number }} Place the highest comes first */
 /**
- * @typedef {Described & Stored & { author: string }} Setting `author` is "" for the command line
+ * @typedef {Described & Stored & Place & { author: string }} Setting `author` is "" for the command
+ *   line
  */
 
 const PAGE = 100;
-/** What only these pages have, apart from other settings of the site. */
-const OURS = "pages";
 
 /** @returns {Promise<Setting[]>} */
 export async function readAll() {
@@ -23,12 +24,14 @@ export async function readAll() {
     const { items } = await call("get", "/admin/config", { query: { limit: PAGE, offset } });
     for (const one of items) stored.set(one.key, one);
   }
+  /** @type {Record<string, Place>} */
+  const places = JSON.parse(String(byId("main").dataset.places));
   const names = await namesOf([...stored.values()].map((one) => one.updated_by));
   return described.flatMap((one) => {
     const value = stored.get(one.key);
-    const category = one.key.startsWith("pages_") ? OURS : one.category;
+    const place = places[one.key] ?? { category: one.category, precedence: 0 };
     return value
-      ? [{ ...one, ...value, category, author: names.get(value.updated_by ?? 0) ?? "" }]
+      ? [{ ...one, ...value, ...place, author: names.get(value.updated_by ?? 0) ?? "" }]
       : [];
   });
 }
