@@ -10,8 +10,8 @@ from app import __version__
 from app.core import folders
 from app.core.access import COMMAND_LINE
 from app.core.texts import pluralized
-from app.installation import cleanup as upkeep
 from app.installation import preparation, secret_keys
+from app.installation.cleanup import clean_up_now, in_words
 from app.installation.doctor import examine
 from app.installation.machine_checks import Level
 from app.installation.overview import overview as make_overview
@@ -113,8 +113,8 @@ def cleanup() -> Output:
     Files left behind by interrupted avatar uploads are deleted too.
     """
     progress("deleting what has expired")
-    cleaned = upkeep.clean_up_now(runtime(), COMMAND_LINE)
-    return Output(cleaned, f"deleted {upkeep.in_words(cleaned)}")
+    cleaned = clean_up_now(runtime(), COMMAND_LINE)
+    return Output(cleaned, f"deleted {in_words(cleaned)}")
 
 
 secret_key_commands = Commands("keys", help="The keys that sign tokens and encrypt secrets.")
