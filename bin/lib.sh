@@ -108,9 +108,11 @@ ensure_node_packages() {
     command -v node >/dev/null && command -v npm >/dev/null || return 1
     cmp -s package-lock.json node_modules/.installed && return
     lock_venv
-    say "installing what package-lock.json names"
-    # Its output may reveal the registry in use.
-    npm ci --ignore-scripts --no-audit --no-fund >/dev/null 2>&1 || die "npm ci failed"
-    cp package-lock.json node_modules/.installed
+    if ! cmp -s package-lock.json node_modules/.installed; then
+        say "installing what package-lock.json names"
+        # Its output may reveal the registry in use.
+        npm ci --ignore-scripts --no-audit --no-fund >/dev/null 2>&1 || die "npm ci failed"
+        cp package-lock.json node_modules/.installed
+    fi
     unlock_venv
 }

@@ -61,9 +61,9 @@ SLIPS = r"""
 -    if len(accounts) > 1:
 +    if len(accounts) > 2:
 # passkeys/login.py: A passkey that is known but refused is hidden by the browser
--    if not hmac.compare_digest(handle, told):
+-    if not hmac.compare_digest(handle, presented):
 -        raise PasskeyRefused
-+    if not hmac.compare_digest(handle, told):
++    if not hmac.compare_digest(handle, presented):
 +        raise PasskeyUnknown
 # web/guards.py: What is typed for one account is saved for the other that signed in beside it
 -    if believed != str(principal.user_id):
@@ -73,7 +73,7 @@ SLIPS = r"""
 +            context.is_disconnect = False
 # mail/smtp_replies.py: A mail is given up when its server refuses for now
 -    if code not in PERMANENT:
--        return Verdict.WAITS
+-        return ReplyVerdict.WAITS
 # registration/service.py: The activation mail is sent again to an address blocked meanwhile
 -    if account is None or not _is_pending_activation(account) or _is_blocked(rt, account.email):
 +    if account is None or not _is_pending_activation(account):
@@ -126,8 +126,8 @@ SLIPS = r"""
 -    elif fetch_site == "same-site":
 -        raise RequestSourceUntrusted
 # store/paging.py: Beyond the end of a list, as many entries are counted as were skipped
--    if len(found) == wanted.limit or (wanted.offset and not found):  # not the last page
-+    if len(found) == wanted.limit:  # not the last page
+-    if len(found) == paging.limit or (paging.offset and not found):  # not the last page
++    if len(found) == paging.limit:  # not the last page
 # store/limits.py: While Redis is away, one more wrong password is judged than is allowed
 -                if len(counts[each]) >= most:
 +                if len(counts[each]) > most:

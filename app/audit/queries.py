@@ -119,7 +119,7 @@ def read_batch(
     after: tuple[Any, int] | None,
     *conditions: ColumnElement[bool],
 ) -> Sequence[Any]:
-    """Return the next `chosen.limit` entries, each with the value it is ordered by as `place`.
+    """Return the next `paging.limit` entries, each with the value it is ordered by as `place`.
 
     `after` is `place` and id of the last one of the batch before; None begins.
     """

@@ -70,7 +70,7 @@ BATCH = 500
 def read_page(rt: Runtime, account: Account, paging: Paging, **chosen: Any) -> Page:
     """Return a page of what the account did and of what others did to it.
 
-    `chosen` are members of the audit log's `Filter`.
+    `chosen` are members of the audit log's `EntryFilter`.
     """
     conditions = _conditions(rt, account, queries.EntryFilter(**chosen))
     with rt.reading() as session:

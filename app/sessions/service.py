@@ -95,7 +95,7 @@ def lock_account(
 ) -> Account:
     """Lock the caller's account until the commit and return it as it is now.
 
-    `session_id` is another session than the principal's that must still be live.
+    `session_id` names the session that must still be live, if not the principal's own.
     Raises: AccountDisabled, TokenInvalid, if either has become true since the access check.
     """
     account = users_queries.lock_and_find(session, principal.user_id)

@@ -1,6 +1,6 @@
 """`flask storage`: policies and groups; POLICY and GROUP may always be an id or a name.
 
-`bootstrap` reports the set-up state, which this layer may not import: `commands` adds it.
+`bootstrap` reports the set-up state, which this layer may not import: `installation` adds it.
 """
 
 from typing import Any

@@ -28,7 +28,7 @@ UPLOAD = "/auth/profile/avatar/upload"
 MEBIBYTE = 2**20
 KILLS = 4
 # Requests are logged, and what housekeeping did, whatever is uploaded meanwhile.
-EXPECTED = re.compile(r" INFO (gatehouse\.access|app\.administration\.service) ")
+EXPECTED = re.compile(r" INFO (gatehouse\.access|app\.installation\.cleanup) ")
 
 
 @pytest.fixture
