@@ -10,7 +10,7 @@ Word = TypeVar("Word", bound=str)
 
 
 def one_of(word: str, allowed: Collection[Word]) -> Word:
-    """Return the one of the `allowed` words that it is.
+    """Return the allowed word that equals `word`.
 
     Raises: ValueError.
     """

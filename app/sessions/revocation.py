@@ -49,7 +49,7 @@ def revoke(
     """End one session of the user; return whether it was the caller's own. Idempotent.
 
     The session of the `presented` refresh token counts as the caller's own, too.
-    Raises: SessionNotFound, also for another user's session; TokenInvalid.
+    Raises: SessionNotFound, also for another user's session; TokenInvalid, AccountDisabled.
     """
     now, session_id = rt.clock.now(), canonical_id(session_id)
     presented_session = _find_open(rt, presented, now)

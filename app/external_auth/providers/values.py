@@ -17,9 +17,7 @@ from app.external_auth.drivers.openid import DEFAULT_TENANT, TENANT_ALIASES, is_
 from app.external_auth.models import Provider
 
 MAX_DOMAIN_LENGTH = 253
-
 MAX_SCOPE_BYTES = 128
-
 MAX_SCOPES_BYTES = 2048
 
 _DOMAIN = re.compile(r"[a-z0-9.-]+")
@@ -31,7 +29,7 @@ def tenant_options(tenant: str | None) -> dict[str, Any]:
 
 
 def stored_tenant(provider: Provider) -> str | None:
-    """Return the tenant of a provider, be it named by its issuer; None if it has none."""
+    """Return the tenant of a provider, even if only its issuer names it; None if it has none."""
     with suppress(ValueError):
         return provider.tenant or tenant_of(provider.issuer_url or "")
     return None

@@ -53,13 +53,12 @@ def locked(session: Session, waiting: PendingIdentity, now: datetime) -> Pending
 
 
 def _checked(waiting: PendingIdentity | None, now: datetime) -> PendingIdentity:
-    if waiting is None or waiting.consumed_at or is_over(waiting, now):
+    if waiting is None or waiting.consumed_at or _is_over(waiting, now):
         raise ContactVerificationInvalid
     return waiting
 
 
-def is_over(waiting: PendingIdentity, now: datetime) -> bool:
-    """Return whether a pending identity has expired, or was made by a clock that was ahead."""
+def _is_over(waiting: PendingIdentity, now: datetime) -> bool:
     return waiting.expires_at <= now or waiting.created_at > now + SKEW
 
 
@@ -80,6 +79,6 @@ def get_mailed(session: Session, token: str, now: datetime) -> PendingIdentity:
     waiting = queries.find_pending_by_mail(session, digest(token))
     if waiting is None or waiting.consumed_at is not None:
         raise ContactVerificationInvalid
-    if is_over(waiting, now):
+    if _is_over(waiting, now):
         raise ContactVerificationExpired
     return waiting

@@ -1,1 +1,1 @@
-"""Administration over HTTP, a blueprint for each part; /api/v1/admin."""
+"""/admin/users."""
