@@ -25,6 +25,8 @@ from app.store.sqlite import SqliteFile
 
 POOL_TIMEOUT_SECONDS = 5
 
+# The execution option of connections that only read, and so begin no transaction.
+READING = {"only_reads": True}
 # What the methods of Database raise while the database does not answer.
 DATABASE_ERRORS = (SQLAlchemyError, DatabaseUnavailable)
 
@@ -58,12 +60,11 @@ class Database:
         # SQLite has one writer at a time. Whoever waits for it in C stops the event loop, and with
         # it the other greenlet of this process that would end its transaction.
         self._writer = threading.Lock()
-        self._reading: dict[str, Any] = sqlite.READING if self.is_sqlite else postgres.READING
         if self.is_sqlite:
             self.file = sqlite.install(self.engine)
         else:
             postgres.install(self.engine)
-        self.reader = self.engine.execution_options(**self._reading)
+        self.reader = self.engine.execution_options(**READING)
         _note_statements(self.engine)
 
     @contextmanager
@@ -91,7 +92,7 @@ class Database:
         with self._app.app_context():
             session = db.session()
             with _waiting():
-                session.connection(execution_options=self._reading)
+                session.connection(execution_options=READING)
             yield session
 
     @contextmanager
@@ -155,7 +156,6 @@ def _engine_options(config: Config) -> dict[str, Any]:
     if config.database_url.startswith("sqlite"):
         return usual
     return usual | {
-        "pool_pre_ping": True,
         "pool_use_lifo": True,
         "pool_reset_on_return": None,  # a listener does it (postgres.py)
         "use_native_hstore": False,  # else each new connection queries for a type we lack

@@ -1,13 +1,17 @@
 """PostgreSQL: how it is found, connected to, and waited for on gevent's loop."""
 
 import socket
+from select import POLLIN
+from time import monotonic
 from typing import Any
 
 import gevent
 import psycopg2
+from gevent.monkey import get_original
 from gevent.socket import wait_read, wait_write
 from psycopg2 import extensions
-from sqlalchemy import Engine, ExceptionContext, event
+from sqlalchemy import Connection, Engine, ExceptionContext, event
+from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from app.core.store_urls import libpq_parameters
@@ -31,8 +35,10 @@ REFUSED_BY_STANDBY = frozenset({"25006", "40001"})
 SILENCE_SECONDS = 2.0
 ANSWER_SECONDS = 2.0
 CONNECT_SECONDS = 4.0
-# The execution option of connections that only read: each statement sees the newest state.
-READING = {"isolation_level": "AUTOCOMMIT"}
+# A connection that was in use within this time is believed to be there unless the server has said
+# something since: asking costs as much as a small statement.
+REST_SECONDS = 1.0
+RESTING_SINCE = "resting_since"
 
 
 class TakesNoWrites(psycopg2.OperationalError):
@@ -77,21 +83,55 @@ def install(engine: Engine) -> None:
             raise
 
     # Connections may outlive the move of an address, and behind a pooler lead to another server.
-    # They would be kept for good, since they pass the pool's check.
+    # They would be kept for good, since they pass the check below.
     @event.listens_for(engine, "handle_error")
     def judge(context: ExceptionContext) -> None:
         if getattr(context.original_exception, "pgcode", None) in REFUSED_BY_STANDBY:
             context.is_disconnect = True  # so this connection and all older ones are thrown away
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, _record: object) -> None:
+        connection.autocommit = True  # each statement sees the newest state
+
+    @event.listens_for(engine, "checkout")
+    def check(connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:
+        since = record.info.get(RESTING_SINCE)  # None for a new one
+        if since is None or (monotonic() - since < REST_SECONDS and not _has_news(connection)):
+            return
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT 1")
+        except psycopg2.Error as error:
+            raise InvalidatePoolError from error  # the pool makes a new one, and trusts none older
+
+    # What begins a transaction and ends it are attributes of the driver: no round trip, as long as
+    # the level is set while it does not commit by itself.
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        if not connection.get_execution_options().get("only_reads"):
+            driver = connection.connection.driver_connection
+            driver.autocommit = False
+            driver.isolation_level = extensions.ISOLATION_LEVEL_READ_COMMITTED
 
     # After reads, which commit by themselves, the pool resets this when a connection is given
     # back; if the server went away just then, its error would end the request that had its answer.
     @event.listens_for(engine, "reset")
     def reset(connection: Any, record: ConnectionPoolEntry, _state: object) -> None:
         try:
-            connection.rollback()  # instead of the pool, see `pool_reset_on_return`
-            engine.dialect.reset_isolation_level(connection)
+            if not connection.autocommit:
+                connection.rollback()  # instead of the pool, see `pool_reset_on_return`
+                connection.isolation_level = None
+                connection.autocommit = True
+            record.info[RESTING_SINCE] = monotonic()
         except psycopg2.Error as error:
             record.invalidate(error)
+
+
+def _has_news(connection: Any) -> bool:
+    """Return whether an idle connection has something to read, such as its end."""
+    news = get_original("select", "poll")()
+    news.register(connection.fileno(), POLLIN)
+    return bool(news.poll(0))
 
 
 def _addresses(host: str, port: Any) -> list[str]:

@@ -27,8 +27,6 @@ PRAGMAS = (
     "foreign_keys=ON",
     f"busy_timeout={BUSY_WAIT_MS}",
 )
-# The execution option of connections that only read, and so begin no transaction.
-READING = {"only_reads": True}
 
 
 class FileGone(sqlite3.OperationalError):
