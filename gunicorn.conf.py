@@ -29,7 +29,7 @@ from app.core import folders, logs
 from app.core.config import Config, ConfigError
 from app.serving.launch import PREPARE_VARIABLE
 from app.serving.parent_death import die_with_parent
-from app.serving.worker import Worker
+from app.serving.worker import Log, Worker
 
 try:
     _config = Config.from_env(os.environ)
@@ -94,8 +94,7 @@ forwarder_headers = ""
 
 # The control socket's default path is the same for all services of a user.
 control_socket_disable = True
-# The application writes its own access log.
-accesslog = None
+logger_class = Log
 # gunicorn's own messages go where those of the application go.
 errorlog = None
 logconfig_dict = logs.configuration(_config.log_format, _config.log_level)

@@ -3,17 +3,19 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from sqlalchemy import delete, func, insert, or_, select, update
+from sqlalchemy import bindparam, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.mfa import totp
 from app.mfa.models import CodePurpose, MfaFactor, MfaMethod, MfaRecoveryCode
 from app.store import bulk
 
+_TOTP = select(MfaFactor).where(MfaFactor.user_id == bindparam("user_id"))
+
 
 def find_totp(session: Session, user_id: int) -> MfaFactor | None:
     """Return the account's authenticator app, the only kind of factor that has a row."""
-    return session.scalar(select(MfaFactor).where(MfaFactor.user_id == user_id))
+    return session.scalar(_TOTP, {"user_id": user_id})
 
 
 def list_codes(session: Session, user_id: int) -> Sequence[MfaRecoveryCode]:

@@ -1,4 +1,4 @@
-"""gunicorn's gevent worker, which ends what would outlast its stop."""
+"""What of gunicorn is our own: its gevent worker, which ends what would outlast its stop, its log."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -10,6 +10,7 @@ from typing import Any
 
 import gevent
 from gevent.monkey import get_original
+from gunicorn.glogging import Logger
 from gunicorn.workers.ggevent import GeventWorker
 
 POLL_SECONDS = 0.1
@@ -26,6 +27,16 @@ class Listener:
     def getsockname(self) -> Any:
         """Return the address it listens on."""
         return self.name
+
+
+class Log(Logger):
+    """gunicorn's own messages without its access log, since the application writes one.
+
+    With a configuration of logging, gunicorn would compose every line, for nobody.
+    """
+
+    def access(self, *_: Any) -> None:
+        """Write nothing."""
 
 
 class Worker(GeventWorker):

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import (
     Row,
     Update,
+    bindparam,
     delete,
     exists,
     or_,
@@ -36,7 +37,22 @@ from app.users.models import (
     with_profile,
 )
 
+# Statements that many requests run are built once, with what they are asked with as a parameter.
 _ACCOUNT = with_profile(select(*ACCOUNT_COLUMNS))
+_ACCOUNT_BY_ID = _ACCOUNT.where(User.id == bindparam("user_id"))
+_CREDENTIALS = {
+    column.key: with_profile(select(*ACCOUNT_COLUMNS, User.password_hash)).where(
+        column == bindparam("who")
+    )
+    for column in (User.email, User.username_key)
+}
+_HASH_KINDS = select(PasswordHashKind.sample)
+# FOR NO KEY UPDATE rather than FOR SHARE: two logins that both re-hash would deadlock.
+_LOCK_STATE = (
+    select(User.status, User.session_version)
+    .where(User.id == bindparam("user_id"))
+    .with_for_update(key_share=True)
+)
 _IS_ACTIVE_ADMIN = (
     User.role == Role.ADMIN,
     User.status == Status.ACTIVE,
@@ -46,7 +62,7 @@ _IS_ACTIVE_ADMIN = (
 
 def find_account(session: Session, user_id: int) -> Account | None:
     """Return the account; None if there is none."""
-    row = session.execute(_ACCOUNT.where(User.id == user_id)).one_or_none()
+    row = session.execute(_ACCOUNT_BY_ID, {"user_id": user_id}).one_or_none()
     return Account(*row) if row else None
 
 
@@ -75,10 +91,9 @@ def find_credentials(
 
     With them come samples of the kinds of hashes that accounts have.
     """
-    statement = with_profile(select(*ACCOUNT_COLUMNS, User.password_hash))
-    with database.reading() as session:
-        row = session.execute(statement.where(_column(who) == who)).one_or_none()
-        samples = session.scalars(select(PasswordHashKind.sample)).all()
+    with database.connect() as connection:
+        row = connection.execute(_CREDENTIALS[_column(who).key], {"who": who}).one_or_none()
+        samples = connection.scalars(_HASH_KINDS).all()
     return (Account(*row[:-1]), row[-1], samples) if row else (None, None, samples)
 
 
@@ -92,7 +107,7 @@ def forget_unused_hash_kinds(session: Session, own: str) -> None:
     """Forget the kinds of password hashes that no account has any more; `own` stays."""
     unused = [
         sample
-        for sample in session.scalars(select(PasswordHashKind.sample)).all()
+        for sample in session.scalars(_HASH_KINDS).all()
         if sample != own
         and not _any(session, User.password_hash.startswith(head_of(sample), autoescape=True))
     ]
@@ -121,10 +136,7 @@ def is_email_taken(session: Session, address: str, *, except_for: int | None = N
 
 def lock_unchanged(session: Session, account: Account) -> bool:
     """Lock an account until the transaction ends; False if its sessions may have been ended."""
-    # FOR NO KEY UPDATE rather than FOR SHARE: two logins that both re-hash would deadlock.
-    statement = select(User.status, User.session_version)
-    locked = statement.where(User.id == account.id).with_for_update(key_share=True)
-    row = session.execute(locked).one_or_none()
+    row = session.execute(_LOCK_STATE, {"user_id": account.id}).one_or_none()
     return row is not None and tuple(row) == (account.status, account.session_version)
 
 
