@@ -104,7 +104,9 @@ def main() -> None:
     """Print, for each kind of request, its CPU time and who spends it."""
     parser = argparse.ArgumentParser(prog="python -m bench.cost", description=__doc__)
     parser.add_argument("--database", choices=DATABASES, default="sqlite")
-    parser.add_argument("--requests", type=int, default=500, help="of a round, of which there are 5")
+    parser.add_argument(
+        "--requests", type=int, default=500, help="of a round, of which there are 5"
+    )
     arguments = parser.parse_args()
     with ExitStack() as stack:
         server = _database(stack) if arguments.database == "postgres" else None
@@ -197,8 +199,10 @@ def _show_statements(server: Postgres, send: Send, count: int) -> None:
     cursor.execute(READ_STATISTICS, (RESET_STATISTICS,))
     for calls, planned, executed, query in cursor.fetchmany(STATEMENTS_SHOWN):
         text = " ".join(query.split())[:90]
-        _say(f"  {calls / count:4.2g} x  plan {planned / calls:.3f} ms, run "
-             f"{executed / calls:.3f} ms  {text}")
+        _say(
+            f"  {calls / count:4.2g} x  plan {planned / calls:.3f} ms, run "
+            f"{executed / calls:.3f} ms  {text}"
+        )
     connection.close()
 
 

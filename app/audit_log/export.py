@@ -71,7 +71,7 @@ def export(
     with rt.reading() as session:
         most = replace(paging, limit=MAX_ROWS + 1, offset=0)
         found = queries.read_page_of_ids(session, most, *queries.matching(chosen))
-    if found.total > MAX_ROWS:
+    if len(found.items) > MAX_ROWS:
         raise ExportTooLong
     with rt.transaction() as session:
         details = {"format": kind, "rows": len(found.items), "filters": _told(chosen)}

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import and_, distinct, func, select
+from sqlalchemy import and_, select
 from sqlalchemy.orm import Session
 
 from app.audit import hourly
@@ -25,6 +25,7 @@ from app.mail.models import MailStatus, OutboxMail
 from app.mfa.models import MfaFactor
 from app.passkeys.models import Passkey
 from app.sessions.models import LoginSession
+from app.store.paging import count
 from app.users.models import Role, Status, User
 
 DAY = timedelta(days=1)
@@ -64,12 +65,13 @@ def overview(rt: Runtime, days: int, timezone: str, event_limit: int) -> dict[st
     with rt.reading() as session:
         boundary = hourly.counted_until(session, now)
         reports = [_report(session, day, boundary) for day in shown]
-        stats = _stats(session, now, shown[0].begins)
+        stats, are_exact = _stats(session, now, shown[0].begins)
     return {
         "generated_at": now,
         "timezone": timezone,
         "days": days,
         "stats": {**stats, "audit_events_today": reports[0]["total_events"], **product.FILE_STATS},
+        "stats_are_exact": are_exact,
         "system_health": health.last_found(rt),
         "daily_reports": reports,
         "recent_events": audit_log.list_newest(rt, EntryFilter(), event_limit),
@@ -97,30 +99,30 @@ def _report(session: Session, day: Day, boundary: datetime | None) -> dict[str, 
     return {"date": day.date, **reported, **product.OF_FILES, "total_events": total}
 
 
-def _stats(session: Session, now: datetime, midnight: datetime) -> dict[str, int]:
-    """Count in one statement; each part is answered by an index."""
+def _stats(session: Session, now: datetime, midnight: datetime) -> tuple[dict[str, int], bool]:
+    """Return the numbers, and whether all are exact; each is answered by an index."""
     live = LoginSession.revoked_at.is_(None), LoginSession.expires_at > now
     is_open = Invitation.status == InvitationStatus.PENDING, Invitation.expires_at > now
     # A finished mail is due at the time it was finished.
     failed = and_(OutboxMail.status == MailStatus.FAILED, OutboxMail.due_at >= now - DAY)
     counted = {
-        "total_users": select(func.count(User.id)),
-        "disabled_users": select(func.count(User.id)).where(User.status == Status.DISABLED),
-        "pending_users": select(func.count(User.id)).where(
+        "total_users": select(User.id),
+        "disabled_users": select(User.id).where(User.status == Status.DISABLED),
+        "pending_users": select(User.id).where(
             User.activated_at.is_(None), User.status == Status.ACTIVE
         ),
-        "administrators": select(func.count(User.id)).where(User.role == Role.ADMIN),
-        "new_users_today": select(func.count(User.id)).where(User.created_at >= midnight),
-        "live_sessions": select(func.count()).select_from(LoginSession).where(*live),
-        "users_with_second_factor": select(func.count(distinct(MfaFactor.user_id))),
-        "users_with_passkey": select(func.count(distinct(Passkey.user_id))),
-        "pending_invitations": select(func.count(Invitation.id)).where(*is_open),
-        "mails_waiting": select(func.count(OutboxMail.id)).where(
+        "administrators": select(User.id).where(User.role == Role.ADMIN),
+        "new_users_today": select(User.id).where(User.created_at >= midnight),
+        "live_sessions": select(LoginSession.id).where(*live),
+        "users_with_second_factor": select(MfaFactor.user_id).distinct(),
+        "users_with_passkey": select(Passkey.user_id).distinct(),
+        "pending_invitations": select(Invitation.id).where(*is_open),
+        "mails_waiting": select(OutboxMail.id).where(
             OutboxMail.status.in_(mail_queries.UNFINISHED)
         ),
-        "mails_failed_24h": select(func.count(OutboxMail.id)).where(failed),
+        "mails_failed_24h": select(OutboxMail.id).where(failed),
     }
-    columns = (query.scalar_subquery().label(name) for name, query in counted.items())
-    found = dict(session.execute(select(*columns)).one()._asdict())
-    found["active_users"] = found["total_users"] - found["disabled_users"]
-    return found
+    found = {name: count(session, matching) for name, matching in counted.items()}
+    stats = {name: number for name, (number, _) in found.items()}
+    stats["active_users"] = stats["total_users"] - stats["disabled_users"]
+    return stats, all(is_exact for _, is_exact in found.values())

@@ -9,6 +9,7 @@ from app.core import product
 from app.installation import cleanup, health
 from app.installation.machine_checks import Level
 from app.setup.queries import SetupState
+from app.store.paging import COUNTED
 from app.web.paging import Clamped
 from app.web.schema import Answer, RequestSchema, Timestamp, Word, always
 
@@ -87,6 +88,9 @@ class OverviewData(Answer):
             "audit_events_today",
             *product.FILE_STATS,
         ),
+    )
+    stats_are_exact = fields.Boolean(
+        metadata={"description": f"false if some of the numbers above {COUNTED:,} are estimates"}
     )
     system_health = fields.Nested(SystemHealthData)
     daily_reports = fields.List(fields.Nested(DailyReportData))

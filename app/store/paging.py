@@ -7,6 +7,9 @@ from typing import Any
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
+# Beyond so many rows, PostgreSQL says how many it expects: counting millions takes it a second.
+COUNTED = 10_000
+
 
 @dataclass(frozen=True)
 class Paging:
@@ -20,12 +23,13 @@ class Paging:
 
 @dataclass(frozen=True)
 class Page:
-    """Part of a list; `total` counts what the same filter matches."""
+    """Part of a list; `total` counts what the same filter matches, or estimates it."""
 
     items: Sequence[Any]
     total: int
     limit: int
     offset: int
+    total_is_exact: bool = True
 
 
 def part_of(everything: Sequence[Any], paging: Paging) -> Page:
@@ -48,10 +52,43 @@ def read_ids(
     ordered = (column.desc() if paging.is_descending else column.asc() for column in order)
     statement = matching.order_by(*ordered).limit(paging.limit).offset(paging.offset)
     found = session.scalars(statement).all()
-    total = paging.offset + len(found)
-    if len(found) == paging.limit or (paging.offset and not found):  # not the last page
-        total = session.scalar(select(func.count()).select_from(matching.subquery())) or 0
-    return Page(found, total, paging.limit, paging.offset)
+    end, is_exact = paging.offset + len(found), True
+    if paging.offset and not found:
+        total = _counted(session, matching)  # for who wants the last page, exactly
+    elif len(found) < paging.limit:
+        total = end
+    else:
+        total, is_exact = count(session, matching)
+        if not is_exact:
+            total = max(total, end + 1)  # there may be more, whatever is expected
+    return Page(found, total, paging.limit, paging.offset, is_exact)
+
+
+def count(session: Session, matching: Select[Any]) -> tuple[int, bool]:
+    """Return how many rows match, and whether that is exact; at most COUNTED are always counted.
+
+    SQLite counts a million rows in a few milliseconds, and estimates nothing.
+    """
+    if session.get_bind().dialect.name == "sqlite":
+        return _counted(session, matching), True
+    number = _counted(session, matching.limit(COUNTED + 1))
+    return (
+        (number, True) if number <= COUNTED else (max(number, _expected(session, matching)), False)
+    )
+
+
+def _counted(session: Session, matching: Select[Any]) -> int:
+    return session.scalar(select(func.count()).select_from(matching.subquery())) or 0
+
+
+def _expected(session: Session, matching: Select[Any]) -> int:
+    """Return how many rows PostgreSQL's planner expects."""
+    connection = session.connection()
+    statement = matching.compile(connection, compile_kwargs={"render_postcompile": True})
+    explained = connection.exec_driver_sql(
+        f"EXPLAIN (FORMAT JSON) {statement}", dict(statement.params)
+    )
+    return int(explained.scalar_one()[0]["Plan"]["Plan Rows"])
 
 
 def read_items(

@@ -95,3 +95,32 @@ def test_a_server_that_refuses_in_another_encoding_is_one_that_does_not_answer(m
     postgres.install(engine)
     with pytest.raises(sa.exc.OperationalError, match="not in UTF-8"):
         engine.connect()
+
+
+@pytest.mark.postgres
+def test_a_connection_that_the_server_ended_is_noticed_before_it_is_used(signed_in, rt):
+    """Also one that was in use a moment ago, which is not asked whether it is there."""
+    with rt.database.engine.connect() as connection:
+        signed_in.me().ok()
+        mine = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+        ours = "datname = current_database() AND application_name = 'gatehouse'"
+        end = f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {ours} AND pid <> {mine}"
+        assert set(connection.exec_driver_sql(end).scalars()) == {True}
+        signed_in.me().ok()
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("default", ["serializable", "repeatable read"])
+def test_transactions_see_what_others_commit_whatever_the_server_prefers(rt, user, default):
+    with rt.database.engine.connect() as connection:
+        connection.execution_options(only_reads=True)
+        connection.exec_driver_sql(f"SET default_transaction_isolation TO '{default}'")
+        driver = connection.connection.driver_connection
+    with rt.transaction() as session:
+        assert session.connection().connection.driver_connection is driver
+        assert session.scalar(sa.text("SHOW transaction_isolation")) == "read committed"
+        assert not driver.autocommit
+    assert driver.autocommit
+    with rt.reading() as session:
+        began, later = (session.scalar(sa.text("SELECT now()")) for _ in range(2))
+    assert began < later

@@ -4,7 +4,7 @@ import re
 
 import pytest
 import sqlalchemy as sa
-from playwright.sync_api import Dialog, Locator, Page, expect
+from playwright.sync_api import Dialog, Locator, Page, Route, expect
 
 from app.storage_policies.models import StoragePolicyGroup
 from tests.support.browser import Complaints, needs_chromium
@@ -153,7 +153,7 @@ def test_a_mail_that_waits_is_tried_again_and_the_mail_server_heard(
         "due_at": "2126-03-02T09:10:00Z",
         "finished_at": None,
     }
-    data = {"items": [mail], "total": 1, "limit": 20, "offset": 0}
+    data = {"items": [mail], "total": 1, "total_is_exact": True, "limit": 20, "offset": 0}
     answered(page, "**/mail/outbox?*", 200, "success", data)
     answered(page, "**/mail/outbox/*/retry", 200, "success", mail)
     page.reload()
@@ -292,3 +292,29 @@ def test_lists_longer_than_the_service_answers_at_once_end_nowhere(
     is_drawn(page)
     choices = page.get_by_label("Policy group").locator("option").all_inner_texts()
     assert names <= set(choices)
+
+
+def test_an_estimate_is_told_as_one(page: Page, site: Site) -> None:
+    def in_millions(route: Route) -> None:
+        answer = route.fetch()
+        body = answer.json()
+        if "stats" in body["data"]:
+            many = {"total_users": 1_003_117, "live_sessions": 9_876}
+            body["data"]["stats"] |= many
+            body["data"]["stats_are_exact"] = False
+        else:
+            body["data"] |= {"total": 4_812_345, "total_is_exact": False}
+        route.fulfill(response=answer, json=body)
+
+    page.route(re.compile(r"/v1/admin/(overview|audit-logs)(\?|$)"), in_millions)
+    open_as(page, site.ada, "/admin")
+    tiles = page.locator(".tile-number")
+    expect(tiles.nth(0)).to_have_text("about 1,000,000")
+    expect(tiles.nth(1)).to_have_text("9,876")
+    page.get_by_role("link", name="Audit log").first.click()
+    expect(page.get_by_text(re.compile("of about 4,800,000$"))).to_be_visible()
+    expect(page.get_by_role("button", name="Next page")).to_be_enabled()
+    page.get_by_role("button", name="Export").click()
+    expect(page.get_by_role("dialog")).to_contain_text(
+        "The filters match about 4,800,000 entries, and at most 100,000 can be exported."
+    )

@@ -5,7 +5,7 @@ import { call, callForFile } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { openDialog } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
-import { ago, count, moment, momentOf } from "../base/format.js";
+import { ago, count, countOrAbout, moment, momentOf } from "../base/format.js";
 import { act, field, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { load } from "../base/retry.js";
@@ -177,10 +177,12 @@ async function offerExport(opener) {
       [...new URLSearchParams(window.location.search)].filter(([name]) => name !== "offset"),
     ),
   );
-  const { total } = await orSignIn(
+  const { total, total_is_exact: isExact } = await orSignIn(
     call("get", "/admin/audit-logs", { query: { ...query, limit: 1 } }),
   );
-  const isMuch = total > MAX_EXPORTED;
+  // An estimate may be half of what it should be; the service itself counts.
+  const isMuch = total > (isExact ? MAX_EXPORTED : 2 * MAX_EXPORTED);
+  const matching = { count: total, total: countOrAbout(total, isExact) };
   const done = el("button", { type: "button", class: "secondary" }, t("dialog.close"));
   const takers = Object.entries(FORMATS).map(([format, name]) => {
     const take = () => {
@@ -192,8 +194,8 @@ async function offerExport(opener) {
     return button(name, { class: "primary", click: take });
   });
   const text = isMuch
-    ? t("audit.too_many", { count: total, most: count(MAX_EXPORTED) })
-    : t("audit.export_text", { count: total });
+    ? t("audit.too_many", { ...matching, most: count(MAX_EXPORTED) })
+    : t("audit.export_text", matching);
   const content = el(
     "div",
     { class: "dialog-body" },

@@ -4,7 +4,7 @@
 
 import { call } from "../base/api.js";
 import { byId, el, replace } from "../base/dom.js";
-import { count, moment, zoneName } from "../base/format.js";
+import { count, countOrAbout, moment, zoneName } from "../base/format.js";
 import { t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
 import { showProblem } from "../base/problem.js";
@@ -22,6 +22,7 @@ import { plot } from "./plot.js";
 /** @typedef {Data<"get", "/admin/overview">} Overview */
 
 const DAYS = ["7", "30", "90"];
+const COUNTED = 10_000; // beyond that, the service may estimate
 
 open(async () => {
   const given = new URLSearchParams(window.location.search).get("days") ?? "";
@@ -80,7 +81,7 @@ function draw(
     healthLine(health),
     rest.is_audit_log_enabled === false &&
       el("div", { class: "note info" }, el("p", {}, t("overview.no_log"))),
-    tiles(stats),
+    tiles(stats, rest.stats_are_exact),
     panel("sign-ins", t("overview.sign_ins"), { actions: [range] }, signIns),
     el(
       "div",
@@ -125,8 +126,12 @@ function healthLine({ status, components, checked_at: at }) {
   );
 }
 
-/** @param {Overview["stats"]} stats */
-function tiles(stats) {
+/**
+ * @param {Overview["stats"]} stats
+ * @param {boolean} areExact
+ */
+function tiles(stats, areExact) {
+  const number = (/** @type {number} */ value) => countOrAbout(value, areExact || value <= COUNTED);
   const share = (/** @type {number} */ part) =>
     new Intl.NumberFormat(document.documentElement.lang, { style: "percent" }).format(
       part / Math.max(1, stats.total_users),
@@ -136,7 +141,7 @@ function tiles(stats) {
     { class: "tiles" },
     tile(
       "accounts",
-      count(stats.total_users),
+      number(stats.total_users),
       t("overview.accounts.more", {
         pending: count(stats.pending_users),
         disabled: count(stats.disabled_users),
@@ -145,7 +150,7 @@ function tiles(stats) {
     ),
     tile(
       "sessions",
-      count(stats.live_sessions),
+      number(stats.live_sessions),
       t("overview.sessions.more", { count: stats.new_users_today }),
     ),
     tile(

@@ -1,7 +1,7 @@
 // @ts-check
 // Moments, sizes and numbers in the language of the page.
 
-import { language } from "./i18n.js";
+import { language, t } from "./i18n.js";
 
 const UNITS = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte", "petabyte"];
 /** @type {[Intl.RelativeTimeFormatUnit, number][]} */
@@ -70,6 +70,17 @@ export function size(bytes) {
 /** @param {number} value */
 export function count(value) {
   return new Intl.NumberFormat(language).format(value);
+}
+
+/**
+ * A number that may be an estimate: then its first two digits are shown, after "about".
+ * @param {number} value
+ * @param {boolean} isExact
+ */
+export function countOrAbout(value, isExact) {
+  if (isExact) return count(value);
+  const rounded = new Intl.NumberFormat(language, { maximumSignificantDigits: 2 }).format(value);
+  return t("about", { number: rounded });
 }
 
 /** The time zone in which moments are shown, by its IANA name. */

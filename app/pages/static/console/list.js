@@ -2,7 +2,7 @@
 // Lists of the service, page by page. Filters, order and page are in the address.
 
 import { el, replace, say } from "../base/dom.js";
-import { count } from "../base/format.js";
+import { count, countOrAbout } from "../base/format.js";
 import { t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
 import { showProblem } from "../base/problem.js";
@@ -18,7 +18,12 @@ const TYPING_MS = 300;
 /** @typedef {Record<string, Entered>} Query */
 /**
  * @template T
- * @typedef {{ items: T[], total: number, limit: number, offset: number }} Found
+ * @typedef {object} Found
+ * @property {T[]} items
+ * @property {number} total
+ * @property {boolean} total_is_exact
+ * @property {number} limit
+ * @property {number} offset
  */
 /**
  * @template T
@@ -70,7 +75,7 @@ export function list(listing) {
       if (found.items.length === 0 && found.total > 0)
         return await go({ offset: String(lastOffset(found)) }, "replace");
       draw(found);
-      if (!isQuiet) say(t("list.count", { count: found.total }));
+      if (!isQuiet) say(t("list.count", { count: found.total, total: totalOf(found) }));
     } catch (error) {
       if (!signal.aborted) showProblem(error, { isQuiet: true });
     } finally {
@@ -180,6 +185,11 @@ function lastOffset({ total, limit }) {
   return Math.floor((total - 1) / limit) * limit;
 }
 
+/** @param {Found<unknown>} found */
+function totalOf({ total, total_is_exact: isExact }) {
+  return countOrAbout(total, isExact);
+}
+
 /**
  * @param {HTMLFormElement} form
  * @param {string} name
@@ -243,11 +253,12 @@ function nothing({ empty: own }) {
  * @param {Found<unknown>} found
  * @param {(offset: number) => unknown} turn
  */
-function pager(label, { items, total, limit, offset }, turn) {
+function pager(label, found, turn) {
+  const { items, total, limit, offset } = found;
   const range = t("list.range", {
     from: count(offset + 1),
     to: count(offset + items.length),
-    total: count(total),
+    total: totalOf(found),
   });
   const step = (
     /** @type {"back" | "next"} */ mark,
