@@ -19,7 +19,7 @@ import pstats
 import statistics
 import sys
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, redirect_stderr
 from http.cookies import SimpleCookie
@@ -42,7 +42,7 @@ from bench.scenarios.requests import ME, REFRESH, SESSIONS
 from bench.servers import ROOT, Postgres, Service
 
 DATABASES = ("sqlite", "postgres")
-WARM_UP, ROUNDS = 300, 5
+ROUNDS = 5
 SHARES_SHOWN = 12
 STATEMENTS_SHOWN = 8
 CREATE_STATISTICS = "CREATE EXTENSION IF NOT EXISTS pg_stat_statements"
@@ -104,9 +104,7 @@ def main() -> None:
     """Print, for each kind of request, its CPU time and who spends it."""
     parser = argparse.ArgumentParser(prog="python -m bench.cost", description=__doc__)
     parser.add_argument("--database", choices=DATABASES, default="sqlite")
-    parser.add_argument(
-        "--requests", type=int, default=500, help="of a round, of which there are 5"
-    )
+    parser.add_argument("--requests", type=int, default=500, help=f"of each of {ROUNDS} rounds")
     arguments = parser.parse_args()
     with ExitStack() as stack:
         server = _database(stack) if arguments.database == "postgres" else None
@@ -143,7 +141,7 @@ def _database(stack: ExitStack) -> Postgres:
 
 def _cpu_ms(send: Send, count: int) -> float:
     """Return the CPU time of this process for one request, the median of the rounds."""
-    _repeat(send, WARM_UP)
+    _repeat(send, count)  # everything has been imported, compiled and cached from then on
     rounds = []
     for _ in range(ROUNDS):
         gc.collect()
@@ -161,11 +159,12 @@ def _repeat(send: Send, count: int) -> None:
 def _show_shares(send: Send, count: int) -> None:
     profile = cProfile.Profile(time.process_time)
     profile.runcall(_repeat, send, count)
-    spent: Counter[str] = Counter()
-    for library, seconds in _own_times(pstats.Stats(profile).stats):  # type: ignore[attr-defined]
-        spent[library] += seconds
+    spent: defaultdict[str, float] = defaultdict(float)
+    for library, own in _own_times(pstats.Stats(profile).stats):  # type: ignore[attr-defined]
+        spent[library] += own
     whole = sum(spent.values())
-    for library, seconds in spent.most_common(SHARES_SHOWN):
+    dearest_first = sorted(spent.items(), key=lambda item: -item[1])
+    for library, seconds in dearest_first[:SHARES_SHOWN]:
         _say(f"  {seconds / whole:6.1%}  {library}")
 
 

@@ -14,7 +14,7 @@ from app.store.paging import Page, Paging, read_ids
 from app.store.search import folded_column, has_part
 
 _COLUMNS = [one for one in AuditEntry.__table__.columns if one.name != "entity_name_folded"]
-_ADD = insert(AuditEntry.__table__)
+_ADD = insert(AuditEntry)
 # What the service does by itself; any other entry without account and address is a command's.
 _OF_ITSELF = (
     Action.SERVER_START,
@@ -65,7 +65,7 @@ class EntryFilter:
 def add(session: Session, **columns: Any) -> None:
     """Insert an entry."""
     folded = folded_column(columns.get("entity_name"))
-    session.execute(_ADD, {**columns, "entity_name_folded": folded})
+    session.connection().execute(_ADD, {**columns, "entity_name_folded": folded})
 
 
 def list_newest(session: Session, chosen: EntryFilter, most: int) -> Sequence[Any]:

@@ -1,4 +1,4 @@
-"""What of gunicorn is our own: its gevent worker, which ends what would outlast its stop, its log."""
+"""What of gunicorn is our own: a worker, which ends what would outlast its stop, and a log."""
 
 import os
 from collections.abc import Callable, Iterator

@@ -62,69 +62,85 @@ def connect_args(url: str) -> dict[str, Any]:
 
 
 def install(engine: Engine) -> None:
-    """Resolve the server's name ourselves, and keep no connections that are of no use."""
+    """Let reads commit by themselves, and keep no connections that are of no use."""
+    event.listen(engine, "do_connect", _connect)
+    event.listen(engine, "connect", _set_up)
+    event.listen(engine, "checkout", _check)
+    event.listen(engine, "begin", _begin)
+    event.listen(engine, "reset", _reset)
+    event.listen(engine, "handle_error", _judge)
 
+
+def _connect(dialect: Any, _record: object, args: Any, parameters: dict[str, Any]) -> Any:
+    host = str(parameters.get("host") or "")
     # libpq would wait for the DNS in C.
-    @event.listens_for(engine, "do_connect")
-    def connect(dialect: Any, _record: object, args: Any, parameters: dict[str, Any]) -> Any:
-        host = str(parameters.get("host") or "")
-        if host and host[0] not in "/@" and "," not in host and not parameters.get("hostaddr"):
-            addresses = _addresses(host, parameters.get("port"))
-            parameters["hostaddr"] = ",".join(addresses)
-            # Certificates are verified against the name. libpq wants lists of equal length.
-            parameters["host"] = ",".join([host] * len(addresses))
-        try:
-            return dialect.connect(*args, **parameters)
-        except UnicodeDecodeError as error:  # a server refuses in its own language and encoding
-            raise psycopg2.OperationalError("the refusal is not in UTF-8") from error
-        except psycopg2.OperationalError as error:
-            if "session is read-only" in str(error):  # as libpq says it
-                raise TakesNoWrites(str(error)) from error
-            raise
+    if host and host[0] not in "/@" and "," not in host and not parameters.get("hostaddr"):
+        addresses = _addresses(host, parameters.get("port"))
+        parameters["hostaddr"] = ",".join(addresses)
+        # Certificates are verified against the name. libpq wants lists of equal length.
+        parameters["host"] = ",".join([host] * len(addresses))
+    try:
+        return dialect.connect(*args, **parameters)
+    except UnicodeDecodeError as error:  # a server refuses in its own language and encoding
+        raise psycopg2.OperationalError("the refusal is not in UTF-8") from error
+    except psycopg2.OperationalError as error:
+        if "session is read-only" in str(error):  # as libpq says it
+            raise TakesNoWrites(str(error)) from error
+        raise
 
-    # Connections may outlive the move of an address, and behind a pooler lead to another server.
-    # They would be kept for good, since they pass the check below.
-    @event.listens_for(engine, "handle_error")
-    def judge(context: ExceptionContext) -> None:
-        if getattr(context.original_exception, "pgcode", None) in REFUSED_BY_STANDBY:
-            context.is_disconnect = True  # so this connection and all older ones are thrown away
 
-    @event.listens_for(engine, "connect")
-    def set_up(connection: Any, _record: object) -> None:
-        connection.autocommit = True  # each statement sees the newest state
+def _set_up(connection: Any, _record: object) -> None:
+    connection.autocommit = True  # each statement sees the newest state
 
-    @event.listens_for(engine, "checkout")
-    def check(connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:
-        since = record.info.get(RESTING_SINCE)  # None for a new one
-        if since is None or (monotonic() - since < REST_SECONDS and not _has_news(connection)):
-            return
-        try:
+
+def _check(connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:
+    """Make sure that a connection of the pool still leads to the server."""
+    since = record.info.get(RESTING_SINCE)
+    if since is None:  # it is new
+        return
+    try:
+        if monotonic() - since > REST_SECONDS or _has_news(connection):
             with connection.cursor() as cursor:
                 cursor.execute("SELECT 1")
-        except psycopg2.Error as error:
-            raise InvalidatePoolError from error  # the pool makes a new one, and trusts none older
+    except psycopg2.Error as error:
+        raise InvalidatePoolError from error  # the pool makes a new one, and trusts none older
 
-    # What begins a transaction and ends it are attributes of the driver: no round trip, as long as
-    # the level is set while it does not commit by itself.
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        if not connection.get_execution_options().get("only_reads"):
-            driver = connection.connection.driver_connection
-            driver.autocommit = False
-            driver.isolation_level = extensions.ISOLATION_LEVEL_READ_COMMITTED
 
-    # After reads, which commit by themselves, the pool resets this when a connection is given
-    # back; if the server went away just then, its error would end the request that had its answer.
-    @event.listens_for(engine, "reset")
-    def reset(connection: Any, record: ConnectionPoolEntry, _state: object) -> None:
-        try:
-            if not connection.autocommit:
-                connection.rollback()  # instead of the pool, see `pool_reset_on_return`
-                connection.isolation_level = None
-                connection.autocommit = True
-            record.info[RESTING_SINCE] = monotonic()
-        except psycopg2.Error as error:
-            record.invalidate(error)
+def _begin(connection: Connection) -> None:
+    """Begin a transaction, unless the connection only reads.
+
+    Attributes of the driver do it, without a round trip as long as the level is set while nothing
+    commits by itself.
+    """
+    if not connection.get_execution_options().get("only_reads"):
+        driver: Any = connection.connection.driver_connection
+        driver.autocommit = False
+        driver.isolation_level = extensions.ISOLATION_LEVEL_READ_COMMITTED
+
+
+def _reset(connection: Any, record: ConnectionPoolEntry, _state: object) -> None:
+    """End what a connection that is given back was used for, instead of the pool.
+
+    If the server went away just now, that must not end the request, which has its answer.
+    """
+    try:
+        if not connection.autocommit:
+            connection.rollback()
+            connection.isolation_level = None
+            connection.autocommit = True
+        record.info[RESTING_SINCE] = monotonic()
+    except psycopg2.Error as error:
+        record.invalidate(error)
+
+
+def _judge(context: ExceptionContext) -> None:
+    """Throw away a connection to a standby, and all older ones.
+
+    Connections may outlive the move of an address, and behind a pooler lead to another server. They
+    would be kept for good, since they pass `_check`.
+    """
+    if getattr(context.original_exception, "pgcode", None) in REFUSED_BY_STANDBY:
+        context.is_disconnect = True
 
 
 def _has_news(connection: Any) -> bool:

@@ -35,7 +35,7 @@ IMPORTED = {
     "argon2": f"$argon2id$v=19$m=65536,t=3,p=4$c2FsdHNhbHRzYWx0c2FsdA${'A' * 43}",
 }
 LEAST_OF = {
-    "pure Argon2id": 1.2,
+    "pure Argon2id": 1.15,
     "django-allauth": 1.3,
     "Flask-Security-Too": 1.3,
     "better-auth": 0.75,

@@ -103,8 +103,9 @@ def test_a_connection_that_the_server_ended_is_noticed_before_it_is_used(signed_
     with rt.database.engine.connect() as connection:
         signed_in.me().ok()
         mine = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
-        ours = "datname = current_database() AND application_name = 'gatehouse'"
-        end = f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {ours} AND pid <> {mine}"
+        others = f"application_name = 'gatehouse' AND pid <> {mine}"
+        ours = f"pg_stat_activity WHERE datname = current_database() AND {others}"
+        end = f"SELECT pg_terminate_backend(pid, 5000) FROM {ours}"
         assert set(connection.exec_driver_sql(end).scalars()) == {True}
         signed_in.me().ok()
 

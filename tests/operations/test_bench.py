@@ -43,6 +43,20 @@ def test_a_scenario_that_fails_keeps_its_rows_and_names_the_reason():
     assert "- not measured: me on sqlite: 'data'" in text
 
 
+def test_what_a_request_costs_is_said_for_each_kind_with_who_spends_it():
+    command = [sys.executable, "-m", "bench.cost", "--requests", "2"]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    kinds = re.findall(r"^(.+), sqlite: (\d+\.\d+) ms$", said, re.MULTILINE)
+    assert [kind for kind, _ in kinds] == [
+        "who am I",
+        "session list, of 5",
+        "refresh",
+        "login without its hash",
+    ]
+    for kind in said.strip().split("\n\n"):
+        assert {"app", "sqlalchemy", "sqlite3"} <= set(re.findall(r"%  (\w+)$", kind, re.MULTILINE))
+
+
 def test_a_chain_carries_the_newest_token_of_the_bodies():
     template = Request(render("POST", "/refresh", {"token": "@@TOKEN@@"}))
     tokens = {"token": "old"}
