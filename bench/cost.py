@@ -10,6 +10,10 @@ from gevent import monkey
 
 monkey.patch_all()
 
+from app.store import postgres
+
+postgres.wait_cooperatively()
+
 import argparse
 import cProfile
 import gc
@@ -17,7 +21,6 @@ import json
 import os
 import pstats
 import statistics
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -32,10 +35,9 @@ from werkzeug.test import EnvironBuilder
 
 from app.core.config import Config
 from app.factory import create_app
-from app.store import postgres
 from bench import accounts
 from bench.accounts import username
-from bench.api import LOGIN, cookie_header, credentials
+from bench.api import LOGIN, Unexpected, cookie_header, credentials
 from bench.peers.jobs import SESSIONS_LISTED
 from bench.scenarios.growth import WITHOUT_HASH
 from bench.scenarios.requests import ME, REFRESH, SESSIONS
@@ -52,14 +54,10 @@ READ_STATISTICS = (
     " WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())"
     " AND query <> %s AND calls > 0 ORDER BY total_plan_time + total_exec_time DESC"
 )
-# What cProfile knows by the name of a driver's function alone.
+# Drivers in C: cProfile names their functions, but no file.
 DRIVERS = ("psycopg2", "sqlite3")
 
 Send = Callable[[], None]
-
-
-class Wrong(Exception):
-    """An answer has another status than 200."""
 
 
 class Caller:
@@ -72,31 +70,31 @@ class Caller:
         self._environs: dict[str, dict[str, Any]] = {}
 
     def me(self) -> None:
-        self._send("GET", ME)
+        self._send("GET", ME, cookie_header(self._cookies))
 
     def sessions(self) -> None:
-        self._send("GET", SESSIONS)
+        self._send("GET", SESSIONS, cookie_header(self._cookies))
 
     def refresh(self) -> None:
-        cookies = self._send("POST", REFRESH)
+        cookies = self._send("POST", REFRESH, cookie_header(self._cookies))
         self._cookies |= {name: morsel.value for name, morsel in SimpleCookie(cookies).items()}
 
     def login(self) -> None:
-        self._send("POST", LOGIN, json.dumps(credentials(self._user)).encode())
+        self._send("POST", LOGIN, body=json.dumps(credentials(self._user)).encode())
 
-    def _send(self, method: str, path: str, body: bytes = b"") -> str:
+    def _send(self, method: str, path: str, cookies: str = "", body: bytes = b"") -> str:
         """Send a request; return the cookies that its answer sets."""
         if path not in self._environs:
             kind = "application/json" if body else None
             builder = EnvironBuilder(path, method=method, data=body, content_type=kind)
             self._environs[path] = builder.get_environ()
-        cookies = {} if body else {"HTTP_COOKIE": cookie_header(self._cookies)}
-        environ = self._environs[path] | cookies | {"wsgi.input": BytesIO(body)}
+        fresh = {"HTTP_COOKIE": cookies, "wsgi.input": BytesIO(body)}
+        environ = self._environs[path] | fresh
         given: list[Any] = []
         answer = b"".join(self._app(environ, lambda *start: given.extend(start)))  # type: ignore[arg-type]
         status, headers, *_ = given
         if status != "200 OK":
-            raise Wrong(f"{method} {path}: {status} {answer.decode()}")
+            raise Unexpected(f"{method} {path}: {status} {answer.decode()}")
         return "; ".join(value for name, value in headers if name == "Set-Cookie")
 
 
@@ -108,7 +106,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with ExitStack() as stack:
         server = _database(stack) if arguments.database == "postgres" else None
-        # It idles from here on, but for the logins that prepare the rest.
+        # It prepares the accounts and their sessions; what is measured runs in this process.
         service = Service(stack, server, "cost", **WITHOUT_HASH)
         accounts.fill(service, accounts.ORDINARY)
         nowhere = stack.enter_context(open(os.devnull, "w"))
@@ -124,14 +122,13 @@ def main() -> None:
             "login without its hash": Caller(app, service, 4).login,
         }
         for name, send in requests.items():
-            _say(f"\n{name}, {arguments.database}: {_cpu_ms(send, arguments.requests):.3f} ms")
+            print(f"\n{name}, {arguments.database}: {_cpu_ms(send, arguments.requests):.3f} ms")
             _show_shares(send, arguments.requests)
             if server:
                 _show_statements(server, send, arguments.requests)
 
 
 def _database(stack: ExitStack) -> Postgres:
-    postgres.wait_cooperatively()
     parameters = {
         "shared_preload_libraries": "pg_stat_statements",
         "pg_stat_statements.track_planning": "on",
@@ -165,7 +162,7 @@ def _show_shares(send: Send, count: int) -> None:
     whole = sum(spent.values())
     dearest_first = sorted(spent.items(), key=lambda item: -item[1])
     for library, seconds in dearest_first[:SHARES_SHOWN]:
-        _say(f"  {seconds / whole:6.1%}  {library}")
+        print(f"  {seconds / whole:6.1%}  {library}")
 
 
 def _own_times(stats: Mapping[Any, Any]) -> Iterator[tuple[str, float]]:
@@ -181,7 +178,7 @@ def _own_times(stats: Mapping[Any, Any]) -> Iterator[tuple[str, float]]:
 
 
 def _library(file: str) -> str:
-    """Return the package that a file is of."""
+    """Return the package that a file belongs to."""
     parts = Path(file).parts
     if "site-packages" in parts:
         return parts[parts.index("site-packages") + 1].removesuffix(".py")
@@ -198,15 +195,11 @@ def _show_statements(server: Postgres, send: Send, count: int) -> None:
     cursor.execute(READ_STATISTICS, (RESET_STATISTICS,))
     for calls, planned, executed, query in cursor.fetchmany(STATEMENTS_SHOWN):
         text = " ".join(query.split())[:90]
-        _say(
+        print(
             f"  {calls / count:4.2g} x  plan {planned / calls:.3f} ms, run "
             f"{executed / calls:.3f} ms  {text}"
         )
     connection.close()
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
 
 
 if __name__ == "__main__":

@@ -69,8 +69,8 @@ SLIPS = r"""
 -    if believed != str(principal.user_id):
 -        raise SessionUserMismatch
 # store/postgres.py: A connection to a standby is used again after it refused a write
--            context.is_disconnect = True  # so this connection and all older ones are thrown away
-+            context.is_disconnect = False
+-        context.is_disconnect = True
++        context.is_disconnect = False
 # mail/smtp_replies.py: A mail is given up when its server refuses for now
 -    if code not in PERMANENT:
 -        return ReplyVerdict.WAITS
@@ -126,8 +126,8 @@ SLIPS = r"""
 -    elif fetch_site == "same-site":
 -        raise RequestSourceUntrusted
 # store/paging.py: Beyond the end of a list, as many entries are counted as were skipped
--    if len(found) == paging.limit or (paging.offset and not found):  # not the last page
-+    if len(found) == paging.limit:  # not the last page
+-    if paging.offset and not found:
++    if False:
 # store/limits.py: While Redis is away, one more wrong password is judged than is allowed
 -                if len(counts[each]) >= most:
 +                if len(counts[each]) > most:

@@ -65,7 +65,7 @@ class EntryFilter:
 def add(session: Session, **columns: Any) -> None:
     """Insert an entry."""
     folded = folded_column(columns.get("entity_name"))
-    session.connection().execute(_ADD, {**columns, "entity_name_folded": folded})
+    session.execute(_ADD, {**columns, "entity_name_folded": folded})
 
 
 def list_newest(session: Session, chosen: EntryFilter, most: int) -> Sequence[Any]:

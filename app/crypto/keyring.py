@@ -76,12 +76,11 @@ def _derived(secret: bytes, purpose: str) -> bytes:
 
 @lru_cache(maxsize=64)
 def _key_id(header: str) -> str:
-    """Return which key a token claims to be signed with; all of one key have the same header.
+    """Return which key a token claims to be signed with; all tokens of one key have one header.
 
-    Raises: ValueError.
+    Raises: ValueError, TypeError, LookupError, RecursionError.
     """
-    members = json.loads(base64url.decoded(header))
-    return str(members.get("kid") if isinstance(members, dict) else None)
+    return str(json.loads(base64url.decoded(header))["kid"])
 
 
 @lru_cache(maxsize=KEPT_TOKENS)
@@ -207,7 +206,7 @@ class Keyring:
             if key is None or self._is_of_the_past(key):
                 raise TokenForged
             return _claims(token, key.derived(purpose))
-        except (jwt.PyJWTError, ValueError, TypeError):
+        except (jwt.PyJWTError, ValueError, TypeError, LookupError, RecursionError):
             raise TokenForged from None
 
     def _is_of_the_past(self, key: SecretKey) -> bool:

@@ -65,13 +65,13 @@ def overview(rt: Runtime, days: int, timezone: str, event_limit: int) -> dict[st
     with rt.reading() as session:
         boundary = hourly.counted_until(session, now)
         reports = [_report(session, day, boundary) for day in shown]
-        stats, are_exact = _stats(session, now, shown[0].begins)
+        stats, estimated = _stats(session, now, shown[0].begins)
     return {
         "generated_at": now,
         "timezone": timezone,
         "days": days,
         "stats": {**stats, "audit_events_today": reports[0]["total_events"], **product.FILE_STATS},
-        "stats_are_exact": are_exact,
+        "estimated_stats": estimated,
         "system_health": health.last_found(rt),
         "daily_reports": reports,
         "recent_events": audit_log.list_newest(rt, EntryFilter(), event_limit),
@@ -99,8 +99,8 @@ def _report(session: Session, day: Day, boundary: datetime | None) -> dict[str, 
     return {"date": day.date, **reported, **product.OF_FILES, "total_events": total}
 
 
-def _stats(session: Session, now: datetime, midnight: datetime) -> tuple[dict[str, int], bool]:
-    """Return the numbers, and whether all are exact; each is answered by an index."""
+def _stats(session: Session, now: datetime, midnight: datetime) -> tuple[dict[str, int], list[str]]:
+    """Return the numbers, and which are estimates; each is answered by an index."""
     live = LoginSession.revoked_at.is_(None), LoginSession.expires_at > now
     is_open = Invitation.status == InvitationStatus.PENDING, Invitation.expires_at > now
     # A finished mail is due at the time it was finished.
@@ -123,6 +123,8 @@ def _stats(session: Session, now: datetime, midnight: datetime) -> tuple[dict[st
         "mails_failed_24h": select(OutboxMail.id).where(failed),
     }
     found = {name: count(session, matching) for name, matching in counted.items()}
+    (total, _), (disabled, _) = found["total_users"], found["disabled_users"]
+    are_exact = found["total_users"][1] and found["disabled_users"][1]
+    found["active_users"] = max(0, total - disabled), are_exact
     stats = {name: number for name, (number, _) in found.items()}
-    stats["active_users"] = stats["total_users"] - stats["disabled_users"]
-    return stats, all(is_exact for _, is_exact in found.values())
+    return stats, [name for name, (_, is_exact) in found.items() if not is_exact]

@@ -9,7 +9,6 @@ from app.core import product
 from app.installation import cleanup, health
 from app.installation.machine_checks import Level
 from app.setup.queries import SetupState
-from app.store.paging import COUNTED
 from app.web.paging import Clamped
 from app.web.schema import Answer, RequestSchema, Timestamp, Word, always
 
@@ -89,8 +88,8 @@ class OverviewData(Answer):
             *product.FILE_STATS,
         ),
     )
-    stats_are_exact = fields.Boolean(
-        metadata={"description": f"false if some of the numbers above {COUNTED:,} are estimates"}
+    estimated_stats = fields.List(
+        fields.String(), metadata={"description": "the names of the numbers that are estimates"}
     )
     system_health = fields.Nested(SystemHealthData)
     daily_reports = fields.List(fields.Nested(DailyReportData))

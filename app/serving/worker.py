@@ -1,4 +1,4 @@
-"""What of gunicorn is our own: a worker, which ends what would outlast its stop, and a log."""
+"""What we change in gunicorn: its worker, which ends what would outlast its stop, and its log."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -30,13 +30,10 @@ class Listener:
 
 
 class Log(Logger):
-    """gunicorn's own messages without its access log, since the application writes one.
+    """gunicorn's own messages without its access log, since the application writes one."""
 
-    With a configuration of logging, gunicorn would compose every line, for nobody.
-    """
-
-    def access(self, *_: Any) -> None:
-        """Write nothing."""
+    # Otherwise, as logging is configured, it would compose a line that nobody reads.
+    access_log_enabled = False
 
 
 class Worker(GeventWorker):

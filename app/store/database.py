@@ -19,14 +19,12 @@ from app.core.config import Config
 from app.core.errors import AppError, DatabaseConnectionLost, DatabaseUnavailable
 from app.core.logs import add_database_wait
 from app.store import postgres, sqlite
-from app.store.db import db
+from app.store.db import READING, db
 from app.store.revisions import SchemaCheck
 from app.store.sqlite import SqliteFile
 
 POOL_TIMEOUT_SECONDS = 5
 
-# The execution option of connections that only read, and so begin no transaction.
-READING = {"only_reads": True}
 # What the methods of Database raise while the database does not answer.
 DATABASE_ERRORS = (SQLAlchemyError, DatabaseUnavailable)
 

@@ -5,11 +5,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import BigInteger, DateTime, Integer, MetaData, Table, event
+from sqlalchemy import BigInteger, Connection, DateTime, Integer, MetaData, Table, event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.types import TypeDecorator
+
+# The execution option of connections that only read, and so begin no transaction.
+READING = {"only_reads": True}
 
 # SQLite assigns ids by itself only in a column declared INTEGER.
 Id = BigInteger().with_variant(Integer(), "sqlite")
@@ -69,6 +72,11 @@ def _for_sqlite(moment: datetime | None) -> str | None:
 
 def _from_sqlite(text: str | None) -> datetime | None:
     return datetime.fromisoformat(f"{text}+00:00") if text is not None else None
+
+
+def only_reads(connection: Connection) -> bool:
+    """Return whether a connection was opened with the option READING."""
+    return bool(connection.get_execution_options().get("only_reads"))
 
 
 def insert_into(session: Session, table: type[Base]) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
-# Beyond so many rows, PostgreSQL says how many it expects: counting millions takes it a second.
-COUNTED = 10_000
+# Beyond this many rows, PostgreSQL's planner estimates: counting them reads every one.
+MAX_COUNTED = 10_000
 
 
 @dataclass(frozen=True)
@@ -52,29 +52,33 @@ def read_ids(
     ordered = (column.desc() if paging.is_descending else column.asc() for column in order)
     statement = matching.order_by(*ordered).limit(paging.limit).offset(paging.offset)
     found = session.scalars(statement).all()
-    end, is_exact = paging.offset + len(found), True
-    if paging.offset and not found:
-        total = _counted(session, matching)  # for who wants the last page, exactly
-    elif len(found) < paging.limit:
-        total = end
-    else:
-        total, is_exact = count(session, matching)
-        if not is_exact:
-            total = max(total, end + 1)  # there may be more, whatever is expected
+    total, is_exact = _total(session, matching, paging, len(found))
     return Page(found, total, paging.limit, paging.offset, is_exact)
 
 
-def count(session: Session, matching: Select[Any]) -> tuple[int, bool]:
-    """Return how many rows match, and whether that is exact; at most COUNTED are always counted.
+def _total(session: Session, matching: Select[Any], paging: Paging, found: int) -> tuple[int, bool]:
+    """Return how many rows match if a page has `found` of them, and whether that is exact."""
+    if paging.offset and not found:  # beyond the end: exact, so that the last page can be found
+        return _counted(session, matching), True
+    end = paging.offset + found
+    if found < paging.limit:
+        return end, True
+    total, is_exact = count(session, matching)
+    # A full page may have a next one, however little is expected.
+    return (total, True) if is_exact else (max(total, end + 1), False)
 
-    SQLite counts a million rows in ten milliseconds, and estimates nothing.
+
+def count(session: Session, matching: Select[Any]) -> tuple[int, bool]:
+    """Return how many rows match, and whether that is exact; up to MAX_COUNTED it always is.
+
+    SQLite counts them all: a million rows of a table in ten milliseconds.
     """
     if session.get_bind().dialect.name == "sqlite":
         return _counted(session, matching), True
-    number = _counted(session, matching.limit(COUNTED + 1))
-    return (
-        (number, True) if number <= COUNTED else (max(number, _expected(session, matching)), False)
-    )
+    number = _counted(session, matching.limit(MAX_COUNTED + 1))
+    if number <= MAX_COUNTED:
+        return number, True
+    return max(number, _expected(session, matching)), False
 
 
 def _counted(session: Session, matching: Select[Any]) -> int:

@@ -15,6 +15,7 @@ from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from app.core.store_urls import libpq_parameters
+from app.store.db import only_reads
 
 # libpq's parameters unless the URL sets them. If a server vanishes silently, as in a failover, that
 # is noticed within 25 seconds; the kernel by default takes a quarter of an hour or more.
@@ -35,8 +36,8 @@ REFUSED_BY_STANDBY = frozenset({"25006", "40001"})
 SILENCE_SECONDS = 2.0
 ANSWER_SECONDS = 2.0
 CONNECT_SECONDS = 4.0
-# A connection that was in use within this time is believed to be there unless the server has said
-# something since: asking costs as much as a small statement.
+# A connection that was in use within this time is believed to lead to the server, unless there is
+# something to read from it: asking costs as much as a small statement.
 REST_SECONDS = 1.0
 RESTING_SINCE = "resting_since"
 
@@ -109,10 +110,10 @@ def _check(connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None
 def _begin(connection: Connection) -> None:
     """Begin a transaction, unless the connection only reads.
 
-    Attributes of the driver do it, without a round trip as long as the level is set while nothing
-    commits by itself.
+    psycopg2 sends BEGIN with the first statement. Here and in `_reset`, the level is only ever set
+    while `autocommit` is off: otherwise each change would be a SET of its own.
     """
-    if not connection.get_execution_options().get("only_reads"):
+    if not only_reads(connection):
         driver: Any = connection.connection.driver_connection
         driver.autocommit = False
         driver.isolation_level = extensions.ISOLATION_LEVEL_READ_COMMITTED
@@ -144,7 +145,10 @@ def _judge(context: ExceptionContext) -> None:
 
 
 def _has_news(connection: Any) -> bool:
-    """Return whether an idle connection has something to read, such as its end."""
+    """Return whether an idle connection has something to read, such as its end.
+
+    By the system's own call: gevent's would let others run.
+    """
     news = get_original("select", "poll")()
     news.register(connection.fileno(), POLLIN)
     return bool(news.poll(0))

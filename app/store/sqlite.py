@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import OperationalError
 
 from app.core.errors import DatabaseUnavailable
+from app.store.db import only_reads
 
 FILE_MODE = 0o644  # less the umask, as for a file that SQLite creates
 LOCK_SECONDS = 10.0
@@ -111,7 +112,7 @@ def _begin(connection: Connection) -> None:
 
     A transaction that started by reading and took the lock later would fail instead of waiting.
     """
-    if connection.get_execution_options().get("only_reads"):
+    if only_reads(connection):
         return
     ends_at = time.monotonic() + LOCK_SECONDS
     while True:

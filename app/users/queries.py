@@ -37,7 +37,7 @@ from app.users.models import (
     with_profile,
 )
 
-# Statements that many requests run are built once, with what they are asked with as a parameter.
+# Statements that many requests run are built once, with bound parameters.
 _ACCOUNT = with_profile(select(*ACCOUNT_COLUMNS))
 _ACCOUNT_BY_ID = _ACCOUNT.where(User.id == bindparam("user_id"))
 _CREDENTIALS = {
@@ -48,7 +48,7 @@ _CREDENTIALS = {
 }
 _HASH_KINDS = select(PasswordHashKind.sample)
 # FOR NO KEY UPDATE rather than FOR SHARE: two logins that both re-hash would deadlock.
-_LOCK_STATE = (
+_STATE_FOR_UPDATE = (
     select(User.status, User.session_version)
     .where(User.id == bindparam("user_id"))
     .with_for_update(key_share=True)
@@ -136,7 +136,7 @@ def is_email_taken(session: Session, address: str, *, except_for: int | None = N
 
 def lock_unchanged(session: Session, account: Account) -> bool:
     """Lock an account until the transaction ends; False if its sessions may have been ended."""
-    row = session.execute(_LOCK_STATE, {"user_id": account.id}).one_or_none()
+    row = session.execute(_STATE_FOR_UPDATE, {"user_id": account.id}).one_or_none()
     return row is not None and tuple(row) == (account.status, account.session_version)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from marshmallow import Schema, ValidationError, fields, post_load, pre_load, validate
 
 from app.core.texts import is_storable
-from app.store.paging import COUNTED, Paging
+from app.store.paging import MAX_COUNTED, Paging
 from app.web.schema import INT64, Answer, RequestSchema, Text
 
 DEFAULT_LIMIT = 50
@@ -106,7 +106,7 @@ def page_of(item: type[Schema], **more: fields.Field[Any]) -> Schema:
         "items": fields.List(fields.Nested(item)),
         "total": fields.Integer(),
         "total_is_exact": fields.Boolean(
-            metadata={"description": f"false if `total`, above {COUNTED:,}, is an estimate"}
+            metadata={"description": f"false if `total`, above {MAX_COUNTED:,}, is an estimate"}
         ),
         "limit": fields.Integer(),
         "offset": fields.Integer(),

@@ -111,17 +111,42 @@ def test_a_connection_that_the_server_ended_is_noticed_before_it_is_used(signed_
 
 
 @pytest.mark.postgres
+@pytest.mark.parametrize(("seconds", "questions"), [(3600, 0), (0, 1)])
+def test_a_connection_is_asked_whether_it_is_there_after_a_rest(
+    signed_in, rt, monkeypatch, seconds, questions
+):
+    monkeypatch.setattr(postgres, "REST_SECONDS", seconds)
+    signed_in.me().ok()
+    with rt.database.connect() as connection:
+        driver = connection.connection.driver_connection
+    asked = []
+
+    class Noted(type(driver.cursor())):
+        def execute(self, statement, *parameters):
+            asked.append(statement)
+            super().execute(statement, *parameters)
+
+    driver.cursor_factory = Noted
+    signed_in.me().ok()
+    assert asked[:-1] == ["SELECT 1"] * questions
+
+
+@pytest.mark.postgres
 @pytest.mark.parametrize("default", ["serializable", "repeatable read"])
 def test_transactions_see_what_others_commit_whatever_the_server_prefers(rt, user, default):
-    with rt.database.engine.connect() as connection:
-        connection.execution_options(only_reads=True)
+    with rt.database.connect() as connection:
         connection.exec_driver_sql(f"SET default_transaction_isolation TO '{default}'")
         driver = connection.connection.driver_connection
     with rt.transaction() as session:
         assert session.connection().connection.driver_connection is driver
         assert session.scalar(sa.text("SHOW transaction_isolation")) == "read committed"
-        assert not driver.autocommit
-    assert driver.autocommit
+
+
+@pytest.mark.postgres
+def test_reads_begin_no_transaction_also_after_one(rt, user):
+    with rt.transaction() as session:
+        began, later = (session.scalar(sa.text("SELECT now()")) for _ in range(2))
+        assert began == later
     with rt.reading() as session:
         began, later = (session.scalar(sa.text("SELECT now()")) for _ in range(2))
-    assert began < later
+        assert began < later

@@ -5,6 +5,7 @@ import uuid
 import jwt
 import pytest
 
+from app.core import base64url
 from tests.support.api import ApiClient
 from tests.support.factories import change_user, configure, make_user, moment
 
@@ -158,6 +159,12 @@ def test_a_forged_token_is_invalid(signed_in):
     ):
         answer = signed_in.bearer(forged(signed_in.access_token, **change)).me()
         assert (answer.status, answer.code) == (401, "auth.token_invalid"), change
+
+
+@pytest.mark.parametrize("header", ["[" * 1500, "[]", "{}", '{"kid":[]}', "nothing", ""])
+def test_a_token_with_a_senseless_header_is_invalid(api, header):
+    token = f"{base64url.encoded(header.encode())}.a.b"
+    api.bearer(token).me().fails(401, "auth.token_invalid")
 
 
 def test_a_genuine_token_with_missing_or_senseless_claims_is_invalid(rt, signed_in):

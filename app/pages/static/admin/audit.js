@@ -170,6 +170,16 @@ function showEntry(entry) {
   done.addEventListener("click", openDialog(actionText(entry.action), [content], { focus: done }));
 }
 
+/**
+ * Whether more entries match than can be exported; an estimate would not do.
+ * @param {Query} query
+ */
+async function hasMore(query) {
+  const beyond = { ...query, limit: 1, offset: MAX_EXPORTED };
+  const { items } = await orSignIn(call("get", "/admin/audit-logs", { query: beyond }));
+  return items.length > 0;
+}
+
 /** @param {HTMLElement} opener */
 async function offerExport(opener) {
   const query = asked(
@@ -180,8 +190,7 @@ async function offerExport(opener) {
   const { total, total_is_exact: isExact } = await orSignIn(
     call("get", "/admin/audit-logs", { query: { ...query, limit: 1 } }),
   );
-  // An estimate may be half of what it should be; the service itself counts.
-  const isMuch = total > (isExact ? MAX_EXPORTED : 2 * MAX_EXPORTED);
+  const isMuch = isExact ? total > MAX_EXPORTED : await hasMore(query);
   const matching = { count: total, total: countOrAbout(total, isExact) };
   const done = el("button", { type: "button", class: "secondary" }, t("dialog.close"));
   const takers = Object.entries(FORMATS).map(([format, name]) => {

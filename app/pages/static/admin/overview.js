@@ -4,7 +4,7 @@
 
 import { call } from "../base/api.js";
 import { byId, el, replace } from "../base/dom.js";
-import { count, countOrAbout, moment, zoneName } from "../base/format.js";
+import { countOrAbout, moment, zoneName } from "../base/format.js";
 import { t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
 import { showProblem } from "../base/problem.js";
@@ -22,7 +22,6 @@ import { plot } from "./plot.js";
 /** @typedef {Data<"get", "/admin/overview">} Overview */
 
 const DAYS = ["7", "30", "90"];
-const COUNTED = 10_000; // beyond that, the service may estimate
 
 open(async () => {
   const given = new URLSearchParams(window.location.search).get("days") ?? "";
@@ -81,7 +80,7 @@ function draw(
     healthLine(health),
     rest.is_audit_log_enabled === false &&
       el("div", { class: "note info" }, el("p", {}, t("overview.no_log"))),
-    tiles(stats, rest.stats_are_exact),
+    tiles(stats, rest.estimated_stats),
     panel("sign-ins", t("overview.sign_ins"), { actions: [range] }, signIns),
     el(
       "div",
@@ -128,51 +127,56 @@ function healthLine({ status, components, checked_at: at }) {
 
 /**
  * @param {Overview["stats"]} stats
- * @param {boolean} areExact
+ * @param {Overview["estimated_stats"]} estimated
  */
-function tiles(stats, areExact) {
-  const number = (/** @type {number} */ value) => countOrAbout(value, areExact || value <= COUNTED);
+function tiles(stats, estimated) {
+  const number = (/** @type {keyof Overview["stats"]} */ name) =>
+    countOrAbout(stats[name], !estimated.includes(name));
+  const counted = (/** @type {keyof Overview["stats"]} */ name) => ({
+    count: stats[name],
+    number: number(name),
+  });
   const share = (/** @type {number} */ part) =>
     new Intl.NumberFormat(document.documentElement.lang, { style: "percent" }).format(
-      part / Math.max(1, stats.total_users),
+      Math.min(1, part / Math.max(1, stats.total_users)), // of two estimates, perhaps
     );
   return el(
     "ul",
     { class: "tiles" },
     tile(
       "accounts",
-      number(stats.total_users),
+      number("total_users"),
       t("overview.accounts.more", {
-        pending: count(stats.pending_users),
-        disabled: count(stats.disabled_users),
+        pending: number("pending_users"),
+        disabled: number("disabled_users"),
       }),
       "/admin/users",
     ),
     tile(
       "sessions",
-      number(stats.live_sessions),
-      t("overview.sessions.more", { count: stats.new_users_today }),
+      number("live_sessions"),
+      t("overview.sessions.more", counted("new_users_today")),
     ),
     tile(
       "second_factor",
       share(stats.users_with_second_factor),
-      t("overview.second_factor.more", { count: stats.users_with_second_factor }),
+      t("overview.second_factor.more", counted("users_with_second_factor")),
     ),
     tile(
       "passkey",
       share(stats.users_with_passkey),
-      t("overview.passkey.more", { count: stats.users_with_passkey }),
+      t("overview.passkey.more", counted("users_with_passkey")),
     ),
     tile(
       "invitations",
-      count(stats.pending_invitations),
+      number("pending_invitations"),
       t("overview.invitations.more"),
       "/admin/users/invitations",
     ),
     tile(
       "mails",
-      count(stats.mails_waiting),
-      t("overview.mails.more", { count: stats.mails_failed_24h }),
+      number("mails_waiting"),
+      t("overview.mails.more", counted("mails_failed_24h")),
       "/admin/mail",
     ),
   );

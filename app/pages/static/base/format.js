@@ -73,14 +73,19 @@ export function count(value) {
 }
 
 /**
- * A number that may be an estimate: then its first two digits are shown, after "about".
+ * A number that may be an estimate: then "about 4.82M", rounded up, so that it is never less than
+ * what is shown of the list.
  * @param {number} value
  * @param {boolean} isExact
  */
 export function countOrAbout(value, isExact) {
   if (isExact) return count(value);
-  const rounded = new Intl.NumberFormat(language, { maximumSignificantDigits: 2 }).format(value);
-  return t("about", { number: rounded });
+  const unit = 10 ** Math.max(0, Math.floor(Math.log10(value)) - 2);
+  const short = new Intl.NumberFormat(language, {
+    notation: "compact",
+    maximumSignificantDigits: 3,
+  });
+  return t("about", { number: short.format(Math.ceil(value / unit) * unit) });
 }
 
 /** The time zone in which moments are shown, by its IANA name. */
