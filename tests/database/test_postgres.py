@@ -140,6 +140,7 @@ def test_transactions_see_what_others_commit_whatever_the_server_prefers(rt, use
     with rt.transaction() as session:
         assert session.connection().connection.driver_connection is driver
         assert session.scalar(sa.text("SHOW transaction_isolation")) == "read committed"
+    rt.database.close()  # the default stays with the connection
 
 
 @pytest.mark.postgres

@@ -319,3 +319,20 @@ def test_an_estimate_is_told_as_one(page: Page, site: Site) -> None:
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("The filters match about 4.82M entries.")
     expect(dialog.get_by_role("button", name="CSV")).to_be_visible()
+
+
+def test_too_many_entries_are_not_offered_however_few_are_expected(page: Page, site: Site) -> None:
+    def more_than_expected(route: Route) -> None:
+        answer = route.fetch(url=route.request.url.replace("offset=100000", "offset=0"))
+        body = answer.json()
+        body["data"] |= {"total": 25_000, "total_is_exact": False}
+        route.fulfill(response=answer, json=body)
+
+    page.route(re.compile(r"/v1/admin/audit-logs(\?|$)"), more_than_expected)
+    open_as(page, site.ada, "/admin/audit")
+    page.get_by_role("button", name="Export").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(
+        "The filters match about 101K entries, and at most 100,000 can be exported."
+    )
+    expect(dialog.get_by_role("button", name="CSV")).to_have_count(0)

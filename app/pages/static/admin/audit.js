@@ -191,7 +191,9 @@ async function offerExport(opener) {
     call("get", "/admin/audit-logs", { query: { ...query, limit: 1 } }),
   );
   const isMuch = isExact ? total > MAX_EXPORTED : await hasMore(query);
-  const matching = { count: total, total: countOrAbout(total, isExact) };
+  // More were found than an estimate may have expected.
+  const shown = isMuch ? Math.max(total, MAX_EXPORTED + 1) : total;
+  const matching = { count: shown, total: countOrAbout(shown, isExact) };
   const done = el("button", { type: "button", class: "secondary" }, t("dialog.close"));
   const takers = Object.entries(FORMATS).map(([format, name]) => {
     const take = () => {

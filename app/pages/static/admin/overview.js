@@ -136,10 +136,13 @@ function tiles(stats, estimated) {
     count: stats[name],
     number: number(name),
   });
-  const share = (/** @type {number} */ part) =>
-    new Intl.NumberFormat(document.documentElement.lang, { style: "percent" }).format(
-      Math.min(1, part / Math.max(1, stats.total_users)), // of two estimates, perhaps
-    );
+  const share = (/** @type {keyof Overview["stats"]} */ part) => {
+    const percent = new Intl.NumberFormat(document.documentElement.lang, {
+      style: "percent",
+    }).format(Math.min(1, stats[part] / Math.max(1, stats.total_users)));
+    const isExact = !estimated.includes(part) && !estimated.includes("total_users");
+    return isExact ? percent : t("about", { number: percent });
+  };
   return el(
     "ul",
     { class: "tiles" },
@@ -159,12 +162,12 @@ function tiles(stats, estimated) {
     ),
     tile(
       "second_factor",
-      share(stats.users_with_second_factor),
+      share("users_with_second_factor"),
       t("overview.second_factor.more", counted("users_with_second_factor")),
     ),
     tile(
       "passkey",
-      share(stats.users_with_passkey),
+      share("users_with_passkey"),
       t("overview.passkey.more", counted("users_with_passkey")),
     ),
     tile(
