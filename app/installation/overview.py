@@ -123,8 +123,8 @@ def _stats(session: Session, now: datetime, midnight: datetime) -> tuple[dict[st
         "mails_failed_24h": select(OutboxMail.id).where(failed),
     }
     found = {name: count(session, matching) for name, matching in counted.items()}
-    (total, _), (disabled, _) = found["total_users"], found["disabled_users"]
-    are_exact = found["total_users"][1] and found["disabled_users"][1]
-    found["active_users"] = max(0, total - disabled), are_exact
+    total, is_total_exact = found["total_users"]
+    disabled, is_disabled_exact = found["disabled_users"]
+    found["active_users"] = max(0, total - disabled), is_total_exact and is_disabled_exact
     stats = {name: number for name, (number, _) in found.items()}
     return stats, [name for name, (_, is_exact) in found.items() if not is_exact]
