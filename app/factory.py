@@ -30,7 +30,7 @@ from app.installation.views import bp as admin_system
 from app.invitations import views as invitations
 from app.login import sign_in_methods
 from app.login.views import bp as login
-from app.mail import dispatcher
+from app.mail import dispatcher, rendering
 from app.mail.mailer import Mailer
 from app.mail.views import bp as admin_mail
 from app.mfa import queries as mfa_queries
@@ -38,6 +38,7 @@ from app.mfa.views import bp as mfa
 from app.operations.views import bp as operations
 from app.operations.views import docs
 from app.own_data.views import bp as own_data
+from app.own_teams.views import bp as own_teams
 from app.pages.views import bp as pages
 from app.passkeys import management as passkeys_management
 from app.passkeys import queries as passkeys_queries
@@ -88,6 +89,7 @@ BLUEPRINTS = (
     own_data,
     storage_policies,
     teams,
+    own_teams,
     admin_users,
     admin_settings,
     admin_audit,
@@ -191,6 +193,7 @@ def _fill_hooks(rt: Runtime, hub: Hub) -> None:
     hooks.on_unverified_reset.extend([passkeys_queries.remove_all, external_queries.remove_links])
     hooks.on_unproven_reset.append(mfa_queries.remove_all)
     hooks.extra_login_methods.append(external_queries.is_any_enabled)
+    hooks.built_in_texts.append(rendering.built_in_texts)
     hooks.on_start.extend(
         [
             lambda: settings.listen(rt),

@@ -81,6 +81,13 @@ class Action(StrEnum):
     ADMIN_UPDATE_TEAM = "admin_update_team"
     ADMIN_ARCHIVE_TEAM = "admin_archive_team"
     ADMIN_RESTORE_TEAM = "admin_restore_team"
+    TEAM_CREATE = "team_create"
+    TEAM_UPDATE = "team_update"
+    TEAM_ARCHIVE = "team_archive"
+    TEAM_RESTORE = "team_restore"
+    TEAM_MEMBER_ADD = "team_member_add"
+    TEAM_MEMBER_UPDATE = "team_member_update"
+    TEAM_MEMBER_REMOVE = "team_member_remove"
     ADMIN_EXPORT_AUDIT_LOG = "admin_export_audit_log"
     CONFIG_UPDATE = "config_update"
     CONFIG_ACTION_EXECUTE = "config_action_execute"
@@ -157,6 +164,13 @@ SUBJECTS = {
         Action.ADMIN_UPDATE_TEAM,
         Action.ADMIN_ARCHIVE_TEAM,
         Action.ADMIN_RESTORE_TEAM,
+        Action.TEAM_CREATE,
+        Action.TEAM_UPDATE,
+        Action.TEAM_ARCHIVE,
+        Action.TEAM_RESTORE,
+        Action.TEAM_MEMBER_ADD,
+        Action.TEAM_MEMBER_UPDATE,
+        Action.TEAM_MEMBER_REMOVE,
     ),
     EntityType.SYSTEM_CONFIG: (
         Action.SERVER_START,

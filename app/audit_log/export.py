@@ -66,6 +66,8 @@ def export(
 ) -> Iterator[bytes]:
     """Return the file piece by piece; the export itself is recorded, and is not in the file.
 
+    For a member of a team, it does not tell the addresses and browsers of those who acted.
+
     Raises: ExportTooLong, before the first piece.
     """
     with rt.reading() as session:
@@ -78,7 +80,7 @@ def export(
         about: dict[str, Any] = {"entity_name": "audit_log", "details": details}
         action = Action.ADMIN_EXPORT_AUDIT_LOG
         audit.record_by(rt, session, by, action, EntityType.SYSTEM_CONFIG, **about)
-    return _pieces(rt, array("q", found.items), kind)
+    return _pieces(rt, array("q", found.items), kind, has_clients=not by.is_team_member)
 
 
 def file_name(rt: Runtime, kind: ExportFormat) -> str:
@@ -110,7 +112,9 @@ def _told(chosen: queries.EntryFilter) -> dict[str, object]:
     return given | moments | personal
 
 
-def _pieces(rt: Runtime, ids: "array[int]", kind: ExportFormat) -> Iterator[bytes]:
+def _pieces(
+    rt: Runtime, ids: "array[int]", kind: ExportFormat, *, has_clients: bool
+) -> Iterator[bytes]:
     """Yield the file; an order without an index is sorted once, for the ids, not for each batch."""
     write = _as_csv if kind is ExportFormat.CSV else _as_lines
     if kind is ExportFormat.CSV:
@@ -119,6 +123,8 @@ def _pieces(rt: Runtime, ids: "array[int]", kind: ExportFormat) -> Iterator[byte
         with rt.reading() as session:
             rows = queries.read_entries(session, ids[start : start + BATCH].tolist())
             entries = with_members(session, with_actors(rt, session, rows))
+        if not has_clients:
+            entries = [{**entry, "ip_address": None, "user_agent": None} for entry in entries]
         yield write(entries)
         rt.clock.sleep(PAUSE_SECONDS)
 

@@ -21,11 +21,20 @@ from app.users.errors import UserNotFound
 from app.users.models import Account
 
 COUNTED = timedelta(days=30)
-# What happened to the member whom an entry of a team names so.
+# What happened to a member, and what the entry says of its role.
 MEMBER_CHANGES = {
-    "added_user_id": "team_member_add",
-    "changed_user_id": "team_member_update",
-    "removed_user_id": "team_member_remove",
+    Action.TEAM_MEMBER_ADD: {"role": "role"},
+    Action.TEAM_MEMBER_UPDATE: {"previous_role": "previous_role", "next_role": "next_role"},
+    Action.TEAM_MEMBER_REMOVE: {"role": "removed_role"},
+}
+# How version 0.2 wrote it: changes of the team that named the member so.
+FORMER = {
+    "added_user_id": (Action.TEAM_MEMBER_ADD, {"role": "role"}),
+    "changed_user_id": (
+        Action.TEAM_MEMBER_UPDATE,
+        {"previous_role": "previous_role", "next_role": "role"},
+    ),
+    "removed_user_id": (Action.TEAM_MEMBER_REMOVE, {"role": "role"}),
 }
 
 Entry = dict[str, Any]
@@ -81,14 +90,15 @@ def with_members(session: Session, entries: list[Entry]) -> list[Entry]:
     for entry in entries:
         details = entry["details"] = json.loads(entry["details"] or "null")
         about = details if isinstance(details, dict) else {}
-        named_by = next((name for name in MEMBER_CHANGES if name in about), None)
-        entry["member_id"] = about[named_by] if named_by else None
-        entry["presentation"] = named_by and {"summary": {"code": MEMBER_CHANGES[named_by]}}
-        role = about.get("role") if named_by else None
-        is_change = named_by == "changed_user_id"
-        entry["role"] = None if is_change else role
-        entry["previous_role"] = about.get("previous_role") if is_change else None
-        entry["next_role"] = role if is_change else None
+        named_by = next((name for name in FORMER if name in about), "member_user_id")
+        action, roles = FORMER.get(named_by) or (
+            entry["action"],
+            MEMBER_CHANGES.get(entry["action"]),
+        )
+        entry["action"], entry["member_id"] = action, about.get(named_by) if roles else None
+        entry["presentation"] = {"summary": {"code": action}} if roles else None
+        for name in ("role", "previous_role", "next_role"):
+            entry[name] = about.get((roles or {}).get(name))
     named = users_queries.list_named(session, {entry["member_id"] for entry in entries} - {None})
     return [{**entry, "member": named.get(entry["member_id"])} for entry in entries]
 

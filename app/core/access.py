@@ -115,13 +115,15 @@ class Principal:
 class Operator:
     """Who administers: the administrator who sent a request, or whoever is at the command line.
 
-    `require_still_admin` is run in the transaction of every change, after its locks: an
-    administrator who lost the role while the request waited can change nothing.
+    With `is_team_member`, it is a member who manages a team. `require_still_allowed` is run in the
+    transaction of every change, after its locks: somebody who lost the role while the request
+    waited can change nothing.
     """
 
     principal: Principal | None = None
     client: Client | None = None
-    require_still_admin: Callable[[Session, Principal], None] | None = None
+    require_still_allowed: Callable[[Session, Principal], None] | None = None
+    is_team_member: bool = False
 
     @property
     def user_id(self) -> int | None:
@@ -131,18 +133,18 @@ class Operator:
     def recheck(self, session: Session) -> None:
         """Refuse somebody who is no longer an administrator.
 
-        Raises: TokenInvalid, AccountDisabled, AdminRequired.
+        Raises: TokenInvalid, AccountDisabled, AdminRequired; of a team's member, what its roles do.
         """
-        if self.principal and self.require_still_admin:
-            self.require_still_admin(session, self.principal)
+        if self.principal and self.require_still_allowed:
+            self.require_still_allowed(session, self.principal)
 
     def rechecked(self, session: Session) -> "Operator":
         """Recheck now and not again, for a change that may end the operator's own session.
 
-        Raises: TokenInvalid, AccountDisabled, AdminRequired.
+        Raises: as `recheck`.
         """
         self.recheck(session)
-        return replace(self, require_still_admin=None)
+        return replace(self, require_still_allowed=None)
 
 
 COMMAND_LINE = Operator()

@@ -76,6 +76,8 @@ class ErrorCode(StrEnum):
     AUTH_MFA_FACTOR_ALREADY_EXISTS = "auth.mfa_factor_already_exists"
     AUTH_PASSWORD_CHANGE_REQUIRED = "auth.password_change_required"
     TEAM_NOT_MEMBER = "team.not_member"
+    TEAM_OWNER_REQUIRED = "team.owner_required"
+    TEAM_ADMIN_OR_OWNER_REQUIRED = "team.admin_or_owner_required"
     EXTERNAL_AUTH_PROVIDER_DISABLED = "external_auth.provider_disabled"
     EXTERNAL_AUTH_POLICY_DENIED = "external_auth.policy_denied"
     NOT_FOUND = "not_found"

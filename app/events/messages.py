@@ -10,8 +10,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NoReturn
 
+from sqlalchemy.orm import Session
+
 from app.core.runtime import Runtime
 from app.events.errors import EventTooLarge
+from app.store.db import after_commit
 from app.store.redis import EVENTS_CHANNEL
 from app.web.schema import INT64, timestamp
 
@@ -134,6 +137,16 @@ def publish(rt: Runtime, audience: Audience, event: StorageEvent) -> Message:
         raise EventTooLarge
     rt.redis.client.publish(EVENTS_CHANNEL, text)
     return message
+
+
+def sync_after_commit(rt: Runtime, session: Session, user_id: int) -> None:
+    """Make the pages of one account reload everything, once the transaction is committed.
+
+    Pages that this does not reach go on as they are until they reload by themselves.
+    """
+    text = Message(Audience(user_id=user_id), sync_required(rt.clock.now())).text()
+    publish = rt.redis.fail_fast.attempt
+    after_commit(session, lambda: publish(lambda redis: redis.publish(EVENTS_CHANNEL, text)))
 
 
 def parse(text: str) -> Message:

@@ -76,6 +76,16 @@ def template_text(rt: Runtime, template: Template) -> TemplateText:
     return TemplateText(subject or DESCRIPTIONS[template].subject, html or built_in(template))
 
 
+def built_in_texts() -> dict[str, str]:
+    """Return the built-in subject and HTML of every template, by the setting that overrides it."""
+    subjects = {
+        key.name: DESCRIPTIONS[Template(name)].subject
+        for name, key in mail_keys.MAIL_TEMPLATE_SUBJECTS.items()
+    }
+    pages = {key.name: built_in(name) for name, key in mail_keys.MAIL_TEMPLATE_HTML.items()}
+    return subjects | pages
+
+
 def render(rt: Runtime, template: Template, stored: Mapping[str, str]) -> Rendered:
     """Render a mail from its stored values.
 

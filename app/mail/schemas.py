@@ -4,6 +4,7 @@ from typing import Any
 
 from marshmallow import fields
 
+from app.core import product
 from app.mail.models import MailStatus
 from app.mail.templates import Template
 from app.settings.catalogue import SEND_TEST_MAIL
@@ -112,16 +113,15 @@ class MailActionSchema(RequestSchema):
 
 def variables_of(template: Template, names: tuple[str, ...]) -> dict[str, Any]:
     """Return the placeholders of one kind of mail, as a page of settings lists them."""
-    prefix = f"settings_mail_template_{template}"
     return {
         "category": "mail.template",
         "template_code": template,
-        "label_i18n_key": f"{prefix}_label",
+        "label_i18n_key": product.TEMPLATE_TEXT.format(template),
         "variables": [
             {
                 "token": "{{" + name + "}}",
-                "label_i18n_key": f"{prefix}_{name}_label",
-                "description_i18n_key": f"{prefix}_{name}_desc",
+                "label_i18n_key": product.VARIABLE_TEXT.format(name, "label"),
+                "description_i18n_key": product.VARIABLE_TEXT.format(name, "desc"),
             }
             for name in names
         ],

@@ -77,6 +77,13 @@ class PreviewAppsData(Answer):
     apps = fields.List(fields.Dict())
 
 
+class WebdavSettingsData(Answer):
+    """Where files are reached by WebDAV; empty if they are not."""
+
+    endpoint = fields.String()
+    prefix = fields.String()
+
+
 class ExtensionSupport(Answer):
     """Whether a kind of file is handled, and by which extensions it is known."""
 

@@ -29,10 +29,11 @@ from app.operations.schemas import (
     QrCodeSchema,
     ReadyData,
     ThumbnailSupportData,
+    WebdavSettingsData,
 )
 from app.operations.service import CacheUnavailable, DatabaseUnreachable
 from app.web import metrics
-from app.web.guards import anonymous_route
+from app.web.guards import anonymous_route, login_required
 from app.web.openapi.document import document
 from app.web.operation import answers, ok
 from app.web.request import json_body
@@ -110,6 +111,14 @@ def thumbnail_support() -> dict[str, Any]:
 def media_data_support() -> dict[str, Any]:
     """Return that no media data is read."""
     return product.NO_MEDIA_DATA
+
+
+@docs.get("/webdav-accounts/settings")
+@login_required()
+@answers(WebdavSettingsData(), name="getWebdavSettings")
+def webdav_settings(**_: Any) -> dict[str, str]:
+    """Return that files are not reached by WebDAV through this service."""
+    return product.NO_WEBDAV
 
 
 @docs.get("/openapi.json")

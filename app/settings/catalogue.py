@@ -34,10 +34,11 @@ def position_of(name: str) -> int:
 
 def options_of(key: Key[Any]) -> list[dict[str, str]]:
     """Return the words that a setting takes; those of the audit log by who acts."""
+    label = product.OPTION_TEXTS.get(key.name, f"settings_item_{key.name}_option_{{}}")
     return [
         {
             "value": word,
-            "label_i18n_key": f"settings_item_{key.name}_option_{word}",
+            "label_i18n_key": label.format(product.ACTION_TEXTS.get(word, word)),
             "group": word.partition("_")[0] if key.value_type == "string_enum_set" else "",
         }
         for word in key.options

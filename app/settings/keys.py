@@ -276,6 +276,13 @@ TEAM_MEMBER_LIST_MAX_LIMIT = number(
     unit="members",
     most=10_000,
 )
+TEAMS_SELF_SERVICE = boolean(
+    Group.STORAGE,
+    "teams_self_service",
+    "Whether everybody can create teams, each with the default quota; without it, only "
+    "administrators can",
+    default=True,
+)
 TEAM_ARCHIVE_RETENTION_DAYS = number(
     Group.STORAGE,
     "team_archive_retention_days",

@@ -48,7 +48,7 @@ class SystemConfigData(Answer):
 
     id = fields.Integer()
     key = fields.String(attribute="key.name")
-    value = fields.Raw(metadata=SHOWN_VALUE)
+    value = fields.Raw(attribute="value_with_text", metadata=SHOWN_VALUE)
     value_type = fields.String(
         attribute="key.value_type",
         validate=validate.OneOf(ValueType.__args__),  # type: ignore[attr-defined]
@@ -66,7 +66,7 @@ class SystemConfigData(Answer):
         metadata={"description": "the account that set it; null for the command line"},
     )
     is_set = fields.Boolean()
-    default = fields.Raw(metadata=SHOWN_VALUE)
+    default = fields.Raw(attribute="default_with_text", metadata=SHOWN_VALUE)
 
 
 class SettingOptionData(Answer):

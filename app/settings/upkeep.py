@@ -1,7 +1,7 @@
 """Operations on all settings at once: list, validate, export, describe, re-encrypt."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -40,6 +40,7 @@ class Setting:
     text: str | None = field(default=None, repr=False)
     updated_at: datetime | None = None
     updated_by: int | None = None
+    built_in: str = ""
 
     @property
     def is_set(self) -> bool:
@@ -68,6 +69,16 @@ class Setting:
         """Return the default as it is shown."""
         return _wire(self.key, self.key.default)
 
+    @property
+    def value_with_text(self) -> Wire:
+        """Like `value`; where that is empty, the built-in text that is used instead."""
+        return self.value or self.built_in
+
+    @property
+    def default_with_text(self) -> Wire:
+        """Like `default`, as above."""
+        return self.default or self.built_in
+
 
 def find(rt: Runtime, name: str) -> Setting:
     """Return one setting.
@@ -81,11 +92,17 @@ def find(rt: Runtime, name: str) -> Setting:
 def list_all(rt: Runtime) -> list[Setting]:
     """Return every known setting, sorted by name."""
     with rt.reading() as session:
-        stored = {
-            row.key: (row.value, row.updated_at, row.updated_by)
+        stored: dict[str, dict[str, Any]] = {
+            row.key: {"text": row.value, "updated_at": row.updated_at, "updated_by": row.updated_by}
             for row in session.scalars(select(SystemConfig))
         }
-    return [Setting(key, *stored.get(name, ())) for name, key in sorted(keys.ALL.items())]
+    return [replace(one, **stored.get(one.key.name, {})) for one in list_unset(rt)]
+
+
+def list_unset(rt: Runtime) -> list[Setting]:
+    """Return every known setting, sorted by name, as it is while nothing is set."""
+    texts = {name: text for each in rt.hooks.built_in_texts for name, text in each().items()}
+    return [Setting(key, built_in=texts.get(name, "")) for name, key in sorted(keys.ALL.items())]
 
 
 def export(rt: Runtime) -> dict[str, Wire]:

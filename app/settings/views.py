@@ -52,8 +52,8 @@ def list_settings(page: Paging) -> Page:
 def describe() -> list[dict[str, Any]]:
     """Say what every setting means and takes."""
     return [
-        catalogue.described(key) | {"default": Setting(key).default}
-        for _, key in sorted(keys.ALL.items())
+        catalogue.described(one.key) | {"default": one.default_with_text}
+        for one in upkeep.list_unset(runtime())
     ]
 
 

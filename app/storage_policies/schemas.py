@@ -13,7 +13,7 @@ from app.storage_policies.models import (
     MAX_NAME_LENGTH,
 )
 from app.storage_policies.queries import GROUP_COLUMNS, POLICY_COLUMNS
-from app.web.paging import Moment, PageQuery, sort_by, sort_order
+from app.web.paging import Filter, Moment, PageQuery, sort_by, sort_order
 from app.web.schema import (
     INT64,
     MAX_INPUT_LENGTH,
@@ -126,6 +126,53 @@ def is_local(connection: dict[str, Any] | None, *places: dict[str, Any] | None) 
     named = [place[kind] for place in given for kind in kinds if kind in place]
     is_named = connection is None or any(kind in connection for kind in kinds)
     return is_named and all(one in LOCAL for one in named)
+
+
+class StorageDriver(Answer):
+    """A kind of storage as the product's own client describes its forms."""
+
+    connector_id = fields.String()
+    label = fields.String()
+    description = fields.String()
+    ui = fields.Dict()
+    credential_mode = fields.String()
+    credential_management = fields.Dict(allow_none=True)
+    credential_schema_version = fields.Integer(allow_none=True)
+    config_schema_version = fields.Integer()
+    deployment_scope = fields.String()
+    supports_initial_setup = fields.Boolean()
+    requires_authorization = fields.Boolean()
+    authorization_provider = fields.String(allow_none=True)
+    capabilities = fields.Dict()
+    upload_workflows = fields.Dict()
+    fields_ = fields.List(fields.Dict(), attribute="fields", data_key="fields")
+    actions = fields.List(fields.Dict())
+    promotions = fields.List(fields.Dict())
+    related_issues = fields.List(fields.Integer())
+
+
+class LocalizationsQuery(RequestSchema):
+    """GET /admin/policies/storage-drivers/localizations."""
+
+    locale = Filter("a language tag; English is answered where there is no text in it")
+
+
+class DriverTexts(Answer):
+    """The texts of one kind of storage, by their names in its description."""
+
+    connector_id = fields.String()
+    namespace = fields.String()
+    revision = fields.String()
+    requested_locale = fields.String()
+    resolved_locale = fields.String()
+    messages = fields.Dict(keys=fields.String(), values=fields.String())
+
+
+class DriverLocalizations(Answer):
+    """The texts of every kind of storage in one language."""
+
+    requested_locale = fields.String()
+    resources = fields.List(fields.Nested(DriverTexts))
 
 
 class PolicyOfGroup(Answer):

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
+from app.core import product
 from app.core.access import Operator
 from app.core.runtime import Runtime
 from app.storage_policies import queries
@@ -273,3 +275,18 @@ def of_group(action: Action, group: StoragePolicyGroup, details: Mapping[str, ob
         entity_name=group.name,
         details=details,
     )
+
+
+def driver_texts(locale: str) -> dict[str, Any]:
+    """Return the texts about files on this machine, in English if there are none in `locale`."""
+    language = locale.replace("_", "-").partition("-")[0].lower()
+    resolved = language if language in product.LOCAL_DRIVER_TEXTS else "en"
+    texts = {
+        "connector_id": product.LOCAL_STORAGE,
+        "namespace": product.LOCAL_STORAGE,
+        "revision": "1",
+        "requested_locale": locale,
+        "resolved_locale": resolved,
+        "messages": product.LOCAL_DRIVER_TEXTS[resolved],
+    }
+    return {"requested_locale": locale, "resources": [texts]}

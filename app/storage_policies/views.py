@@ -4,6 +4,7 @@ from typing import Any
 
 from flask import Blueprint
 
+from app.core import product
 from app.core.access import Operator
 from app.storage_policies import errors, groups, migration, queries, service
 from app.storage_policies.errors import ConnectorUnsupported, GroupNotFound, PolicyMissing
@@ -14,12 +15,15 @@ from app.storage_policies.schemas import (
     AssignedGroup,
     CreateGroupSchema,
     CreatePolicySchema,
+    DriverLocalizations,
     GroupListQuery,
+    LocalizationsQuery,
     ManagedGroup,
     ManagedPolicy,
     MigrateAssignmentsSchema,
     MigratedAssignmentsData,
     PolicyListQuery,
+    StorageDriver,
     UpdateGroupSchema,
     is_local,
 )
@@ -43,6 +47,23 @@ def list_policies(page: Paging) -> Page:
     """List the storage policies."""
     with runtime().reading() as session:
         return queries.read_policies(session, page)
+
+
+@bp.get("/policies/storage-drivers")
+@admin_may_read()
+@answers(StorageDriver(many=True), name="adminListStorageDrivers")
+def list_drivers() -> list[dict[str, Any]]:
+    """List where policies can keep files: on the machine of the file service."""
+    return [product.LOCAL_DRIVER]
+
+
+@bp.get("/policies/storage-drivers/localizations")
+@admin_may_read()
+@query_args(LocalizationsQuery)
+@answers(DriverLocalizations(), name="adminListStorageDriverTexts")
+def list_driver_texts(locale: str | None) -> dict[str, Any]:
+    """Return the texts that the descriptions of the kinds of storage name."""
+    return service.driver_texts(locale or "en")
 
 
 @bp.get("/policies/<row:id>")

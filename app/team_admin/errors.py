@@ -19,7 +19,9 @@ from app.users.errors import UserNotFound
 
 CREATE_TEAM = (UserNotFound, TeamNameInvalid, TeamMemberDisabled, *GROUP_REFUSED)
 
-UPDATE_TEAM = (TeamNotFound, TeamArchived, TeamChanged, TeamNameInvalid, *GROUP_REFUSED)
+UPDATE_OWN_TEAM = (TeamArchived, TeamChanged, TeamNameInvalid)
+
+UPDATE_TEAM = (TeamNotFound, *UPDATE_OWN_TEAM, *GROUP_REFUSED)
 
 RESTORE_TEAM = (TeamNotFound, TeamNotArchived, TeamArchivedTooLong)
 

@@ -1,8 +1,11 @@
-"""Team administration for operators.
+"""Changes of teams, by operators and by members who manage one (`own_teams`).
 
-Lock order: storage topology, account, team.
+Lock order: storage topology, account, team. Whoever is added, removed or given another role by
+somebody else hears of it by mail; the names in it are not the member's to choose, so that nobody
+can have the service mail a text to strangers.
 """
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +15,7 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType
 from app.core.access import Operator
 from app.core.runtime import Runtime
+from app.events.messages import sync_after_commit
 from app.settings import keys
 from app.storage_policies import queries as storage_queries
 from app.storage_policies import service as storage
@@ -23,6 +27,22 @@ from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.errors import UserNotFound
+from app.users.models import Account
+
+# What a change of a team is called in the audit log if a member makes it.
+BY_MEMBER = {
+    Action.ADMIN_CREATE_TEAM: Action.TEAM_CREATE,
+    Action.ADMIN_UPDATE_TEAM: Action.TEAM_UPDATE,
+    Action.ADMIN_ARCHIVE_TEAM: Action.TEAM_ARCHIVE,
+    Action.ADMIN_RESTORE_TEAM: Action.TEAM_RESTORE,
+}
+# Names that no mail program turns into a link or an address.
+PLAIN_NAME = re.compile(r"[\w '&()-]{1,64}")
+ROLE_NAMES = {
+    TeamRole.OWNER: "an owner",
+    TeamRole.ADMIN: "an administrator",
+    TeamRole.MEMBER: "a member",
+}
 
 
 def account_id(rt: Runtime, user_id: int | None, identifier: str | None) -> int:
@@ -123,8 +143,10 @@ def add_member(rt: Runtime, by: Operator, which: str | int, who: str | int, role
         account = users.lock_named(session, who)
         team = teams.lock_unarchived(session, which)
         teams.add_member(session, team, account, role, rt.clock.now())
-        details = {"added_user_id": account.id, "role": role}
-        return _changed(rt, session, by, Action.ADMIN_UPDATE_TEAM, team, details)
+        sync_after_commit(rt, session, account.id)
+        _notify(rt, session, by, account, f"You were made {ROLE_NAMES[role]} of", team)
+        details = {"member_user_id": account.id, "role": role}
+        return _changed(rt, session, by, Action.TEAM_MEMBER_ADD, team, details)
 
 
 def set_role(
@@ -144,12 +166,14 @@ def set_role(
     with rt.transaction() as session:
         account = users.lock_named(session, who)
         team = teams.lock_unarchived(session, which)
+        by = by.rechecked(session)  # the change may end what the caller may do
         now, expected = rt.clock.now(), expected_updated_at
         previous = teams.set_role(session, team, account, role, now, expected_updated_at=expected)
         if previous is None:
             return team
-        details = {"changed_user_id": account.id, "role": role, "previous_role": previous}
-        return _changed(rt, session, by, Action.ADMIN_UPDATE_TEAM, team, details)
+        _notify(rt, session, by, account, f"You were made {ROLE_NAMES[role]} of", team)
+        details = {"member_user_id": account.id, "previous_role": previous, "next_role": role}
+        return _changed(rt, session, by, Action.TEAM_MEMBER_UPDATE, team, details)
 
 
 def remove_member(rt: Runtime, by: Operator, which: str | int, who: str | int) -> Team:
@@ -160,9 +184,12 @@ def remove_member(rt: Runtime, by: Operator, which: str | int, who: str | int) -
     with rt.transaction() as session:
         account = users.lock_named(session, who)
         team = teams.lock_unarchived(session, which)
+        by = by.rechecked(session)  # whoever leaves is no member afterwards
         role = teams.remove_member(session, team, account)
-        details = {"removed_user_id": account.id, "role": role}
-        return _changed(rt, session, by, Action.ADMIN_UPDATE_TEAM, team, details)
+        sync_after_commit(rt, session, account.id)
+        _notify(rt, session, by, account, "You were removed from", team)
+        details = {"member_user_id": account.id, "removed_role": role}
+        return _changed(rt, session, by, Action.TEAM_MEMBER_REMOVE, team, details)
 
 
 def archive(rt: Runtime, by: Operator, which: str | int) -> Team:
@@ -199,7 +226,19 @@ def _changed(
     details: dict[str, Any],
 ) -> Team:
     """Record a change and return the team, its owner and its members determined anew."""
+    if by.is_team_member:
+        action = BY_MEMBER.get(action, action)
     about = {"entity_id": team.id, "entity_name": team.name, "details": details}
     audit.record_by(rt, session, by, action, EntityType.TEAM, **about)
     session.refresh(team)
     return team
+
+
+def _notify(
+    rt: Runtime, session: Session, by: Operator, account: Account, event: str, team: Team
+) -> None:
+    """Tell an account what somebody else did; `event` is the sentence up to the team."""
+    if account.id == by.user_id:
+        return
+    which = f"the team {team.name}" if PLAIN_NAME.fullmatch(team.name) else "a team"
+    users.notify_owner(rt, session, account, f"{event} {which} {users.how(by)}.")

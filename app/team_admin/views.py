@@ -1,11 +1,8 @@
 """/admin/teams."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from flask import Blueprint, Response
-from marshmallow import fields
 
 from app.audit.models import EntityType
 from app.audit.queries import EntryFilter
@@ -18,15 +15,10 @@ from app.store.paging import Page, Paging
 from app.team_admin import errors
 from app.team_admin import service as teams
 from app.teams import queries, service
-from app.teams.errors import (
-    LastTeamOwner,
-    LastTeamOwnerKept,
-    TeamMemberNotFound,
-    TeamNotFound,
-    TeamNotMember,
-)
+from app.teams.errors import TeamNotFound
 from app.teams.models import ManagedTeam, Membership, Team, TeamRole
 from app.teams.schemas import (
+    MEMBER_COUNTS,
     AddMemberSchema,
     CreateTeamSchema,
     ManagedTeamItem,
@@ -37,7 +29,6 @@ from app.teams.schemas import (
     UpdateTeamSchema,
 )
 from app.users import queries as users_queries
-from app.users.errors import UserNotFound
 from app.web.guards import admin_may_read, admin_required
 from app.web.operation import answers
 from app.web.paging import page_of
@@ -45,11 +36,6 @@ from app.web.request import json_body, query_args
 from app.web.runtime import runtime
 
 bp = Blueprint("admin_teams", __name__, url_prefix="/api/v1/admin/teams")
-
-COUNTS = {
-    "owner_count": fields.Integer(),
-    "manager_count": fields.Integer(),
-}
 
 
 @bp.get("")
@@ -119,18 +105,16 @@ def restore(by: Operator, id: int) -> ManagedTeam:
 @bp.get("/<row:id>/members")
 @admin_may_read()
 @query_args(MemberListQuery)
-@answers(page_of(TeamMemberItem, **COUNTS), errors=(TeamNotFound,), name="adminListTeamMembers")
+@answers(
+    page_of(TeamMemberItem, **MEMBER_COUNTS), errors=(TeamNotFound,), name="adminListTeamMembers"
+)
 def list_members(id: int, page: Paging, **chosen: Any) -> dict[str, Any]:
     """List the members of a team, owners first.
 
     `owner_count` and `manager_count` (owners and administrators) are of the whole team.
     """
     with runtime().reading() as session:
-        service.named(session, id)
-        found = queries.read_members(session, page, id, queries.MemberFilter(**chosen))
-        counts = queries.count_roles(session, id)
-    owners, administrators = counts.get(TeamRole.OWNER, 0), counts.get(TeamRole.ADMIN, 0)
-    return {**vars(found), "owner_count": owners, "manager_count": owners + administrators}
+        return service.read_members(session, page, id, **chosen)
 
 
 @bp.post("/<row:id>/members")
@@ -144,7 +128,7 @@ def add_member(
     rt = runtime()
     account_id = teams.account_id(rt, user_id, identifier)
     teams.add_member(rt, by, id, account_id, role)
-    return _member(id, account_id)
+    return service.get_membership(rt, id, account_id)
 
 
 @bp.patch("/<row:id>/members/<row:user_id>")
@@ -153,9 +137,9 @@ def add_member(
 @answers(TeamMemberItem(), errors=errors.SET_MEMBER_ROLE, name="adminSetTeamMemberRole")
 def set_role(by: Operator, id: int, user_id: int, role: TeamRole, **state: Any) -> Membership:
     """Change the role of a member."""
-    with _addressed():
+    with service.addressed():
         teams.set_role(runtime(), by, id, user_id, role, **state)
-    return _member(id, user_id)
+    return service.get_membership(runtime(), id, user_id)
 
 
 @bp.delete("/<row:id>/members/<row:user_id>")
@@ -163,7 +147,7 @@ def set_role(by: Operator, id: int, user_id: int, role: TeamRole, **state: Any) 
 @answers(errors=errors.CHANGE_MEMBER, name="adminRemoveTeamMember")
 def remove_member(by: Operator, id: int, user_id: int) -> None:
     """Remove a member; the last owner cannot be removed."""
-    with _addressed():
+    with service.addressed():
         teams.remove_member(runtime(), by, id, user_id)
 
 
@@ -196,22 +180,3 @@ def _shown(team: Team) -> ManagedTeam:
         return ManagedTeam(team, None)
     with runtime().reading() as session:
         return ManagedTeam(team, users_queries.find_account(session, team.created_by))
-
-
-def _member(id: int, user_id: int) -> Membership:
-    with runtime().reading() as session:
-        found = queries.find_membership(session, id, user_id)
-    if found is None:  # removed again meanwhile
-        raise TeamMemberNotFound
-    return found
-
-
-@contextmanager
-def _addressed() -> Iterator[None]:
-    """Raise what fits a member who is addressed by a path, where commands have other codes."""
-    try:
-        yield
-    except (TeamNotMember, UserNotFound):
-        raise TeamMemberNotFound from None
-    except LastTeamOwner:
-        raise LastTeamOwnerKept from None

@@ -65,6 +65,20 @@ class TeamNotMember(Forbidden):
     message = "The account is not a member of the team."
 
 
+class TeamManagerRequired(Forbidden):
+    """Only owners and administrators of the team may do this."""
+
+    code = ErrorCode.TEAM_ADMIN_OR_OWNER_REQUIRED
+    message = "Only an owner or an administrator of the team may do this."
+
+
+class TeamOwnerRequired(Forbidden):
+    """Only owners of the team may do this."""
+
+    code = ErrorCode.TEAM_OWNER_REQUIRED
+    message = "Only an owner of the team may do this."
+
+
 class TeamMemberNotFound(NotFound):
     """The account is not a member, where a member is what is addressed."""
 

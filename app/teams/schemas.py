@@ -104,6 +104,32 @@ class TeamMemberItem(Answer):
     updated_at = Timestamp(attribute="member.updated_at")
 
 
+# Of the whole team, beside a page of its members.
+MEMBER_COUNTS = {
+    "owner_count": fields.Integer(),
+    "manager_count": fields.Integer(),
+}
+
+
+class CreateOwnTeamSchema(RequestSchema):
+    """POST /teams."""
+
+    name = text(MAX_INPUT_LENGTH, description=NAME_RULE)
+    description = text(MAX_DESCRIPTION_LENGTH, nullable=True)
+
+
+class UpdateOwnTeamSchema(RequestSchema):
+    """PATCH /teams/{id}; absent members, and null, are left as they are."""
+
+    name = Text(
+        validate=validate.Length(max=MAX_INPUT_LENGTH),
+        allow_none=True,
+        metadata={"description": NAME_RULE},
+    )
+    description = Text(validate=validate.Length(max=MAX_DESCRIPTION_LENGTH), allow_none=True)
+    expected_updated_at = Moment("refuse the change if the team is not of this time")
+
+
 class TeamListQuery(PageQuery):
     """GET /admin/teams."""
 
@@ -114,7 +140,7 @@ class TeamListQuery(PageQuery):
 
 
 class MemberListQuery(PageQuery):
-    """GET /admin/teams/{id}/members."""
+    """GET /admin/teams/{id}/members and /teams/{id}/members."""
 
     limit = Clamped(20, 1, MAX_LIMIT)
     keyword = Filter("part of a username or address; an id")
@@ -150,7 +176,7 @@ class UpdateTeamSchema(RequestSchema):
 
 
 class AddMemberSchema(RequestSchema):
-    """POST /admin/teams/{id}/members."""
+    """POST /admin/teams/{id}/members and /teams/{id}/members."""
 
     user_id = WholeNumber(validate=validate.Range(1), load_default=None)
     identifier = text(MAX_INPUT_LENGTH, nullable=True, description=IDENTIFIER_RULE)
@@ -162,7 +188,7 @@ class AddMemberSchema(RequestSchema):
 
 
 class SetMemberRoleSchema(RequestSchema):
-    """PATCH /admin/teams/{id}/members/{user_id}."""
+    """PATCH /admin/teams/{id}/members/{user_id} and /teams/{id}/members/{user_id}."""
 
     role = fields.Enum(TeamRole, by_value=True, required=True)
     expected_updated_at = Moment("refuse the change if the membership is not of this time")

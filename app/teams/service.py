@@ -3,8 +3,10 @@
 A team is locked before it is changed, so that checks and changes of its members cannot race.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -12,21 +14,27 @@ from app.core.runtime import Runtime
 from app.settings import keys
 from app.store import bulk
 from app.store.named import get_named
+from app.store.paging import Paging
 from app.teams import queries
 from app.teams.errors import (
     LastTeamOwner,
+    LastTeamOwnerKept,
     TeamArchived,
     TeamArchivedTooLong,
+    TeamManagerRequired,
     TeamMemberChanged,
     TeamMemberDisabled,
     TeamMemberExists,
+    TeamMemberNotFound,
     TeamNameInvalid,
     TeamNotArchived,
     TeamNotFound,
     TeamNotMember,
+    TeamOwnerRequired,
     TeamOwnerUndeletable,
 )
-from app.teams.models import MAX_NAME_LENGTH, Team, TeamMember, TeamRole
+from app.teams.models import MAX_NAME_LENGTH, Membership, Team, TeamMember, TeamRole
+from app.users.errors import UserNotFound
 from app.users.models import Account, Status
 
 # In the refusal of a deletion.
@@ -155,6 +163,77 @@ def set_role(
     _require_other_owner(session, member)
     member.role, member.updated_at = role, now
     return previous
+
+
+def read_members(session: Session, paging: Paging, team_id: int, **chosen: Any) -> dict[str, Any]:
+    """Return a page of a team's members, with the counts of the whole team; `chosen` filters.
+
+    `manager_count` is of owners and administrators. Raises: TeamNotFound.
+    """
+    named(session, team_id)
+    page = queries.read_members(session, paging, team_id, queries.MemberFilter(**chosen))
+    counts = queries.count_roles(session, team_id)
+    owners, administrators = counts.get(TeamRole.OWNER, 0), counts.get(TeamRole.ADMIN, 0)
+    return {**vars(page), "owner_count": owners, "manager_count": owners + administrators}
+
+
+def get_membership(rt: Runtime, team_id: int, user_id: int) -> Membership:
+    """Return a member with its account, as it is now.
+
+    Raises: TeamMemberNotFound.
+    """
+    with rt.reading() as session:
+        found = queries.find_membership(session, team_id, user_id)
+    if found is None:  # removed again meanwhile
+        raise TeamMemberNotFound
+    return found
+
+
+@contextmanager
+def addressed() -> Iterator[None]:
+    """Raise what fits a member who is addressed by a path, where commands have other codes.
+
+    Raises: TeamMemberNotFound, LastTeamOwnerKept.
+    """
+    try:
+        yield
+    except (TeamNotMember, UserNotFound):
+        raise TeamMemberNotFound from None
+    except LastTeamOwner:
+        raise LastTeamOwnerKept from None
+
+
+def require_member(session: Session, team_id: int, user_id: int) -> TeamRole:
+    """Return what an account is in a team, archived or not.
+
+    Raises: TeamNotFound, TeamNotMember.
+    """
+    member = queries.find_member(session, named(session, team_id).id, user_id)
+    if member is None:
+        raise TeamNotMember("You are not a member of this team.")
+    return TeamRole(member.role)
+
+
+def require_manager(session: Session, team_id: int, user_id: int) -> TeamRole:
+    """Like `require_member`, for what owners and administrators of a team may do.
+
+    Raises: TeamNotFound, TeamNotMember, TeamManagerRequired.
+    """
+    role = require_member(session, team_id, user_id)
+    if role is TeamRole.MEMBER:
+        raise TeamManagerRequired
+    return role
+
+
+def require_owner(session: Session, team_id: int, user_id: int) -> TeamRole:
+    """Like `require_member`, for what only owners may do.
+
+    Raises: TeamNotFound, TeamNotMember, TeamOwnerRequired.
+    """
+    role = require_member(session, team_id, user_id)
+    if role is not TeamRole.OWNER:
+        raise TeamOwnerRequired
+    return role
 
 
 def require_deletable(session: Session, user_id: int) -> None:

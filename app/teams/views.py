@@ -1,4 +1,4 @@
-"""/teams: those of the caller. Only administrators and commands change teams here."""
+"""/teams: those of the caller; what members do with one is in `own_teams`."""
 
 from flask import Blueprint
 

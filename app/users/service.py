@@ -120,8 +120,17 @@ def record_by(
 def require_still_admin(session: Session, principal: Principal) -> None:
     """Refuse an administrator who was demoted or disabled while the request waited.
 
+    Raises: TokenInvalid, AccountDisabled, AdminRequired.
+    """
+    if require_still_active(session, principal).role != Role.ADMIN:
+        raise AdminRequired
+
+
+def require_still_active(session: Session, principal: Principal) -> Account:
+    """Return the account of a caller as it is now; refuse one that was disabled meanwhile.
+
     So is one whose sessions were all ended since, say because one was stolen: that changes the
-    account's `session_version`. Raises: TokenInvalid, AccountDisabled, AdminRequired.
+    account's `session_version`. Raises: TokenInvalid, AccountDisabled.
     """
     account = queries.find_account(session, principal.user_id)
     if account is None:
@@ -130,8 +139,7 @@ def require_still_admin(session: Session, principal: Principal) -> None:
         raise AccountDisabled
     if account.session_version != principal.account.session_version:
         raise TokenInvalid
-    if account.role != Role.ADMIN:
-        raise AdminRequired
+    return account
 
 
 def notify_administrators(rt: Runtime, session: Session, by: Operator, event: str) -> None:
@@ -148,7 +156,7 @@ def notify_administrator(
     rt: Runtime, session: Session, by: Operator, account: Account, event: str
 ) -> None:
     """Tell one administrator, or somebody who has just been one; `event` as above."""
-    values = {"username": account.username, "event": f"{event} {_how(by)}."}
+    values = {"username": account.username, "event": f"{event} {how(by)}."}
     notices.queue_notice(rt, session, account.email, **values)
 
 
@@ -160,7 +168,7 @@ def notify_administrators_of_switch(
     The caller holds the lock SETTINGS.
     """
     for account in _other_administrators(session, by):
-        about = {"username": account.username, "how": _how(by)}
+        about = {"username": account.username, "how": how(by)}
         notices.queue_notice_of_switch(rt, session, account.email, switch=switch, **about)
 
 
@@ -168,7 +176,8 @@ def _other_administrators(session: Session, by: Operator) -> list[Account]:
     return [each for each in queries.list_active_admins(session) if each.id != by.user_id]
 
 
-def _how(by: Operator) -> str:
+def how(by: Operator) -> str:
+    """Return who did something, for a sentence of a notice."""
     return (
         f"by {by.principal.account.username}"
         if by.principal

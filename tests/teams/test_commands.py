@@ -87,10 +87,10 @@ def test_a_role_is_changed_and_the_last_owner_stays_one(line, rt, user, team):
     line.refuses("bad_request", "teams", "set-role", "Crew", other.username, "admin")
     line.json("teams", "set-role", "Crew", other.username, "owner")
     assert line("teams", "set-role", "Crew", other.username, "boss").exit_code == 2
-    told = [json.loads(entry.details) for entry in audit_rows(rt, "admin_update_team")]
-    assert told[1:] == [
-        {"changed_user_id": other.id, "role": "owner", "previous_role": "member"},
-        {"changed_user_id": user.id, "role": "member", "previous_role": "owner"},
+    told = [json.loads(entry.details) for entry in audit_rows(rt, "team_member_update")]
+    assert told[:2] == [
+        {"member_user_id": other.id, "previous_role": "member", "next_role": "owner"},
+        {"member_user_id": user.id, "previous_role": "owner", "next_role": "member"},
     ]
     line.json("teams", "archive", "--yes", "Crew")
     line.refuses("conflict", "teams", "set-role", "Crew", other.username, "owner")

@@ -1,0 +1,1 @@
+"""What members do with their teams by themselves."""
