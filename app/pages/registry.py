@@ -69,8 +69,8 @@ def _sign_in(path: str, name: str) -> Page:
     return Page(path, "sign_in", "signin", name)
 
 
-def _account(name: str, icon: str) -> Page:
-    return Page(f"/settings/{name}", "account", "account", name, icon)
+def _account(path: str, name: str, icon: str = "") -> Page:
+    return Page(f"/settings/{path}", "account", "account", name, icon)
 
 
 def _admin(path: str, name: str, icon: str = "", group: str = "") -> Page:
@@ -85,13 +85,15 @@ PAGES = (
     _sign_in("/force-password-change", "force_change"),
     _sign_in("/setup", "setup"),
     _sign_in("/setup/storage", "storage"),
-    _account("profile", "person"),
-    _account("security", "shield"),
-    _account("sessions", "devices"),
-    _account("connections", "link"),
-    _account("preferences", "sliders"),
-    _account("activity", "clock"),
-    _account("data", "box"),
+    _account("profile", "profile", "person"),
+    _account("security", "security", "shield"),
+    _account("sessions", "sessions", "devices"),
+    _account("connections", "connections", "link"),
+    _account("teams", "teams", "team"),
+    _account("teams/<int:id>", "team"),
+    _account("preferences", "preferences", "sliders"),
+    _account("activity", "activity", "clock"),
+    _account("data", "data", "box"),
     _admin("overview", "overview", "chart"),
     _admin("users", "users", "people", "people"),
     _admin("users/<int:id>", "user"),

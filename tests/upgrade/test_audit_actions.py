@@ -25,6 +25,13 @@ NEW = [
     "user_lock_account",
     "user_export_data",
     "user_delete_account",
+    "team_create",
+    "team_update",
+    "team_archive",
+    "team_restore",
+    "team_member_add",
+    "team_member_update",
+    "team_member_remove",
 ]
 
 

@@ -10,7 +10,7 @@ import { icon } from "../base/icons.js";
 import { showProblemIn } from "../base/problem.js";
 import { orSignIn } from "../base/session.js";
 import { button, select } from "../console/fields.js";
-import { carryOver, isOutdated } from "./meanwhile.js";
+import { carryOver, isOutdated } from "../console/meanwhile.js";
 
 /** @typedef {import("./groups.js").Group} Group */
 /** @typedef {import("./groups.js").Policies} Policies */

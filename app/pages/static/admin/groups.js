@@ -15,7 +15,7 @@ import { badge, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
 import { askForGroup } from "./group_form.js";
 import { all } from "./lookups.js";
-import { failedMeanwhile } from "./meanwhile.js";
+import { failedMeanwhile } from "../console/meanwhile.js";
 
 /** @import { Body, Data } from "../../types" */
 /** @import { Slice } from "./lookups.js" */

@@ -40,11 +40,6 @@ export async function groupChoices() {
   return groups.map(({ id, name }) => [String(id), name]);
 }
 
-/** The number at the end of the address. */
-export function idOfAddress() {
-  return String(window.location.pathname.split("/").at(-1));
-}
-
 /** @param {Pick<User, "status" | "is_activated">} user */
 export function statusBadge({ status, is_activated: isActivated }) {
   if (status === "disabled") return badge(t("user.status.disabled"), "bad");

@@ -17,7 +17,7 @@ import { open } from "../console/open.js";
 import { empty, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
 import { all } from "./lookups.js";
-import { carryOver, isOutdated } from "./meanwhile.js";
+import { carryOver, isOutdated } from "../console/meanwhile.js";
 import { valuesOf, fieldsOf } from "./provider_fields.js";
 
 /** @import { Body, Data } from "../../types" */

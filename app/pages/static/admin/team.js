@@ -2,25 +2,23 @@
 // One team: name, storage, members with their roles, what happened, its end.
 
 import { call, Refusal } from "../base/api.js";
-import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
-import { moment, size } from "../base/format.js";
+import { size } from "../base/format.js";
 import { field, handle, mark, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
-import { setTitle } from "../base/page.js";
+import { idOfAddress, setTitle } from "../base/page.js";
 import { showNotice } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
-import { actionText } from "../console/actions.js";
-import { actButton, select, submitLine, warnOfLoss } from "../console/fields.js";
-import { list } from "../console/list.js";
+import { select, submitLine, warnOfLoss } from "../console/fields.js";
+import { carryOver, isOutdated } from "../console/meanwhile.js";
 import { open } from "../console/open.js";
 import { badge, empty, panel } from "../console/panel.js";
+import { membersPanel, ROLES } from "../console/team_members.js";
+import { archivePanel, eventsPanel, restorePanel } from "../console/team_parts.js";
 import { toast } from "../console/toast.js";
-import { groupChoices, idOfAddress } from "./lookups.js";
-import { carryOver, failedMeanwhile, isOutdated } from "./meanwhile.js";
+import { groupChoices } from "./lookups.js";
 import { quotaField } from "./quota.js";
-import { membersPanel } from "./team_members.js";
 
 /** @import { Data } from "../../types" */
 /** @typedef {Data<"get", "/admin/teams/{id}">} Team */
@@ -61,13 +59,18 @@ function show(team, groups) {
   setTitle(team.name);
   byId("lead").textContent = team.description;
   replace(byId("page-actions"), isArchived && badge(t("teams.archived"), "warn"));
-  const first = isArchived ? restorePanel(team) : settingsPanel(team, groups);
+  const restore = () => call("post", "/admin/teams/{id}/restore", { path });
+  const first = isArchived
+    ? restorePanel(team.archived_at, restore, reload)
+    : settingsPanel(team, groups);
   replace(
     byId("content"),
     first,
-    membersPanel(path, isArchived, reload),
-    eventsPanel(),
-    isArchived ? null : archivePanel(),
+    membersPanel(access(isArchived)),
+    eventsPanel((query, signal) =>
+      call("get", "/admin/teams/{id}/audit-logs", { path, query: { ...query, limit: 10 }, signal }),
+    ),
+    isArchived ? null : archivePanel(() => call("delete", "/admin/teams/{id}", { path }), reload),
   );
 }
 
@@ -128,82 +131,19 @@ function settingsPanel(team, groups) {
   return panel("team", t("team.settings"), {}, drawn);
 }
 
-function eventsPanel() {
-  const events = el("div", { class: "list" });
-  list({
-    host: events,
-    isAside: true,
-    label: t("team.events"),
-    ask: (query, signal) =>
-      call("get", "/admin/teams/{id}/audit-logs", { path, query: { ...query, limit: 10 }, signal }),
-    columns: [
-      {
-        label: t("audit.action"),
-        cell: ({ action, presentation }) =>
-          presentation ? t(`team_event.${presentation.summary.code}`) : actionText(action),
-      },
-      {
-        label: t("team.member"),
-        cell: ({ member, previous_role: before, next_role: after, role }) => [
-          member && el("span", {}, member.username),
-          (after ?? role) &&
-            el(
-              "span",
-              { class: "hint" },
-              before
-                ? `${t(`team_role.${before}`)} → ${t(`team_role.${after ?? role}`)}`
-                : t(`team_role.${after ?? role}`),
-            ),
-        ],
-      },
-      { label: t("audit.by"), cell: ({ actor }) => actor?.username ?? t("audit.system") },
-      {
-        label: t("audit.time"),
-        cell: ({ created_at: at }) => el("time", { datetime: at }, moment(at)),
-      },
-    ],
-  });
-  return panel("events", t("team.events"), {}, events);
-}
-
-function archivePanel() {
-  const archive = actButton(t("team.archive"), { class: "danger-line" }, async () => {
-    if (
-      !(await confirmed({
-        title: t("team.archive"),
-        text: t("team.archive_text"),
-        verb: t("team.archive"),
-      }))
-    )
-      return;
-    await orSignIn(call("delete", "/admin/teams/{id}", { path }));
-    await reload();
-    toast(t("team.archived"));
-  });
-  return panel(
-    "archive",
-    t("team.archive"),
-    { lead: t("team.archive_text") },
-    el("div", { class: "form-actions" }, archive),
-  );
-}
-
-/** @param {Team} team */
-function restorePanel({ archived_at: at }) {
-  const restore = actButton(
-    t("team.restore"),
-    { class: "primary" },
-    async () => {
-      await orSignIn(call("post", "/admin/teams/{id}/restore", { path }));
-      await reload();
-      toast(t("team.restored"));
-    },
-    { fail: (error) => failedMeanwhile(error, reload) },
-  );
-  return panel(
-    "restore",
-    t("team.is_archived"),
-    { lead: t("team.since", { time: at ? moment(at) : "" }) },
-    el("div", { class: "form-actions" }, restore),
-  );
+/** @param {boolean} isArchived */
+function access(isArchived) {
+  const member = (/** @type {string} */ id) => ({ ...path, user_id: id });
+  /** @type {import("../console/team_members.js").Access} */
+  const given = {
+    ask: (query, signal) => call("get", "/admin/teams/{id}/members", { path, query, signal }),
+    setRole: (id, body) =>
+      call("patch", "/admin/teams/{id}/members/{user_id}", { path: member(id), body }),
+    remove: (id) => call("delete", "/admin/teams/{id}/members/{user_id}", { path: member(id) }),
+    add: (body) => call("post", "/admin/teams/{id}/members", { path, body }),
+    roles: isArchived ? [] : ROLES,
+    isAdmin: true,
+    reloadTeam: reload,
+  };
+  return given;
 }

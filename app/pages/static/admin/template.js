@@ -42,8 +42,8 @@ async function showStored(template) {
   );
   show(
     { ...template, is_overridden: [subject, html].some((one) => one?.is_set) },
-    String(subject?.value ?? ""),
-    String(html?.value ?? ""),
+    String(subject?.is_set ? subject.value : ""),
+    String(html?.is_set ? html.value : ""),
   );
 }
 

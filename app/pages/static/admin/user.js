@@ -7,7 +7,7 @@ import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
 import { day } from "../base/format.js";
 import { t } from "../base/i18n.js";
-import { leaveFor, setTitle } from "../base/page.js";
+import { idOfAddress, leaveFor, setTitle } from "../base/page.js";
 import { showProblem } from "../base/problem.js";
 import { load, onDemand } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
@@ -17,7 +17,7 @@ import { list } from "../console/list.js";
 import { open } from "../console/open.js";
 import { empty, facts, panel } from "../console/panel.js";
 import { eventColumns } from "./events.js";
-import { groupChoices, idOfAddress, nameOf, statusBadge } from "./lookups.js";
+import { groupChoices, nameOf, statusBadge } from "./lookups.js";
 import { showAccess } from "./user_access.js";
 import { showSecurity } from "./user_security.js";
 

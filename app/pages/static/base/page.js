@@ -73,6 +73,11 @@ function endRetry() {
   window.history.replaceState(state, "");
 }
 
+/** The number at the end of the address. */
+export function idOfAddress() {
+  return String(window.location.pathname.split("/").at(-1));
+}
+
 /** @param {string} text */
 export function setTitle(text) {
   document.title = `${text} – ${root.dataset.site}`;
