@@ -57,7 +57,7 @@ NO_BEHAVIOR: dict[str, Any] = {}
 # What its pages about policies ask of that kind: nothing can be chosen or tried here.
 LOCAL_DRIVER: dict[str, Any] = {
     "connector_id": LOCAL_STORAGE,
-    "label": "Files on the server",
+    "label": "Local",
     "description": "Files stay on the machine of the file service.",
     "ui": {
         "label_key": "driver_type_local",
@@ -113,7 +113,7 @@ LOCAL_DRIVER: dict[str, Any] = {
 }
 LOCAL_DRIVER_TEXTS: dict[str, dict[str, str]] = {
     "en": {
-        "driver_type_local": "Files on the server",
+        "driver_type_local": "Local",
         "policy_wizard_local_storage_desc": "Files stay on the machine of the file service.",
         "policy_wizard_local_helper": "Where on the machine is a setting of the file service.",
         "policy_wizard_step_local_title": "Name and limits",
@@ -121,7 +121,7 @@ LOCAL_DRIVER_TEXTS: dict[str, dict[str, str]] = {
         "policy_edit_context_local_desc": "Files stay on the machine of the file service.",
     },
     "zh": {
-        "driver_type_local": "服务器本地文件",
+        "driver_type_local": "本机",
         "policy_wizard_local_storage_desc": "文件保存在文件服务所在的服务器上。",
         "policy_wizard_local_helper": "具体存放位置由文件服务的设置决定。",
         "policy_wizard_step_local_title": "名称与限制",

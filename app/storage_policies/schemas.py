@@ -121,11 +121,15 @@ def is_local(connection: dict[str, Any] | None, *places: dict[str, Any] | None) 
 
     `places` are other objects that may name one.
     """
-    given = [place for place in (connection, *places) if place is not None]
+    inner = (connection or {}).get("connector_config")
+    connecting = [*_kinds_in(connection), *_kinds_in(inner)]
+    named = connecting + [kind for place in places for kind in _kinds_in(place)]
+    return (connection is None or bool(connecting)) and all(one in LOCAL for one in named)
+
+
+def _kinds_in(place: object) -> list[object]:
     kinds = ("connector_id", "driver_type")
-    named = [place[kind] for place in given for kind in kinds if kind in place]
-    is_named = connection is None or any(kind in connection for kind in kinds)
-    return is_named and all(one in LOCAL for one in named)
+    return [place[kind] for kind in kinds if kind in place] if isinstance(place, dict) else []
 
 
 class StorageDriver(Answer):
@@ -149,6 +153,13 @@ class StorageDriver(Answer):
     actions = fields.List(fields.Dict())
     promotions = fields.List(fields.Dict())
     related_issues = fields.List(fields.Integer())
+
+
+class RemoteNode(Answer):
+    """Another machine that keeps files; there is none."""
+
+    id = fields.Integer()
+    name = fields.String()
 
 
 class LocalizationsQuery(RequestSchema):

@@ -23,16 +23,17 @@ from app.storage_policies.schemas import (
     MigrateAssignmentsSchema,
     MigratedAssignmentsData,
     PolicyListQuery,
+    RemoteNode,
     StorageDriver,
     UpdateGroupSchema,
     is_local,
 )
-from app.store.paging import Page, Paging
+from app.store.paging import Page, Paging, part_of
 from app.teams.models import Team
 from app.users.models import User
 from app.web.guards import admin_may_read, admin_required
 from app.web.operation import answers
-from app.web.paging import page_of
+from app.web.paging import PageQuery, page_of
 from app.web.request import json_body, query_args
 from app.web.runtime import runtime
 
@@ -64,6 +65,15 @@ def list_drivers() -> list[dict[str, Any]]:
 def list_driver_texts(locale: str | None) -> dict[str, Any]:
     """Return the texts that the descriptions of the kinds of storage name."""
     return service.driver_texts(locale or "en")
+
+
+@bp.get("/remote-nodes")
+@admin_may_read()
+@query_args(PageQuery)
+@answers(page_of(RemoteNode), name="adminListRemoteNodes")
+def list_remote_nodes(page: Paging) -> Page:
+    """Return that no other machine keeps files."""
+    return part_of([], page)
 
 
 @bp.get("/policies/<row:id>")

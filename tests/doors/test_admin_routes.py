@@ -24,6 +24,7 @@ NOT_CALLED = {
     "GET /admin/config/template-variables": "the list of templates has them, too",
     "POST /admin/policies": "only the file service knows where files can be kept",
     "GET /admin/policies/{id}": "the list has all of each",
+    "GET /admin/remote-nodes": "for the product's own client; here there are none",
     "GET /admin/policies/storage-drivers": "for the product's own client; here there is one kind",
     "GET /admin/policies/storage-drivers/localizations": "its texts, for the same client",
     "GET /admin/teams/{id}/audit-logs/export": "for scripts; the page shows it",

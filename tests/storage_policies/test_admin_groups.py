@@ -93,6 +93,7 @@ def test_policies_for_other_storage_are_not_made_here(boss):
         *({"connector_id": name} for name in OTHERS),
         *({"connection": {"connector_id": name}} for name in OTHERS),
         *({"connector_config": {"connector_id": name}} for name in OTHERS),
+        *({"connection": {"connector_config": {"connector_id": name}}} for name in OTHERS),
     ):
         answer = boss.post(POLICIES, {"name": "Bucket", **wrong})
         assert (answer.status, answer.code) == (400, "storage.unsupported_driver"), wrong
