@@ -20,6 +20,7 @@ from app.web.paging import (
 from app.web.schema import Answer, RequestSchema, Timestamp, Word
 
 MAX_AUDIT_LIMIT = 200
+TEAM_COLUMNS = ("id", "created_at", "user_id", "action")
 
 
 class AuditPageQuery(PageQuery):
@@ -31,8 +32,10 @@ class AuditPageQuery(PageQuery):
 
 
 class TeamAuditQuery(AuditPageQuery):
-    """GET /admin/teams/{id}/audit-logs."""
+    """GET /admin/teams/{id}/audit-logs and /teams/{id}/audit-logs."""
 
+    # Not by address: an order would tell what is not shown.
+    sort_by = sort_by(TEAM_COLUMNS, "created_at")
     user_id = NumberFilter("who acted; 0 is the system, the command line or nobody known", least=0)
     action = Filter()
     since = Moment("inclusive", load_default=None, data_key="after")
@@ -42,6 +45,7 @@ class TeamAuditQuery(AuditPageQuery):
 class AuditQuery(TeamAuditQuery):
     """GET /admin/audit-logs."""
 
+    sort_by = sort_by(tuple(AUDIT_COLUMNS), "created_at")
     actor = fields.Enum(Actor, by_value=True, load_default=None)
     entity_type = Filter()
     entity_id = NumberFilter()
@@ -50,7 +54,7 @@ class AuditQuery(TeamAuditQuery):
 
 
 class TeamAuditExportQuery(TeamAuditQuery):
-    """GET /admin/teams/{id}/audit-logs/export."""
+    """GET /admin/teams/{id}/audit-logs/export and /teams/{id}/audit-logs/export."""
 
     class Meta(RequestSchema.Meta):
         """Marshmallow's settings."""
@@ -64,6 +68,8 @@ class TeamAuditExportQuery(TeamAuditQuery):
 
 class AuditExportQuery(TeamAuditExportQuery, AuditQuery):
     """GET /admin/audit-logs/export."""
+
+    sort_by = sort_by(tuple(AUDIT_COLUMNS), "created_at")
 
 
 class AuditItem(Answer):

@@ -64,7 +64,13 @@ def read_page_of_team(rt: Runtime, paging: Paging, chosen: queries.EntryFilter) 
     """Return a page of entries like `read_page`, with the members that `with_members` adds."""
     with rt.reading() as session:
         page = queries.read_page(session, paging, *queries.matching(chosen))
-        return replace(page, items=with_members(session, with_actors(rt, session, page.items)))
+        entries = with_members(session, with_actors(rt, session, page.items))
+    for entry in entries:
+        # Those of version 0.2 are called as today's are.
+        entry["action"] = (
+            (entry["presentation"] or {}).get("summary", {}).get("code", entry["action"])
+        )
+    return replace(page, items=entries)
 
 
 def with_actors(rt: Runtime, session: Session, entries: Iterable[Any]) -> list[Entry]:
@@ -95,7 +101,7 @@ def with_members(session: Session, entries: list[Entry]) -> list[Entry]:
             entry["action"],
             MEMBER_CHANGES.get(entry["action"]),
         )
-        entry["action"], entry["member_id"] = action, about.get(named_by) if roles else None
+        entry["member_id"] = about.get(named_by) if roles else None
         entry["presentation"] = {"summary": {"code": action}} if roles else None
         for name in ("role", "previous_role", "next_role"):
             entry[name] = about.get((roles or {}).get(name))

@@ -56,7 +56,6 @@ CONNECTOR: dict[str, Any] = {"format_version": 1, "schema_version": 1, "values":
 NO_BEHAVIOR: dict[str, Any] = {}
 # What its pages about policies ask of that kind: nothing can be chosen or tried here.
 LOCAL_DRIVER: dict[str, Any] = {
-    "connector_id": LOCAL_STORAGE,
     "label": "Local",
     "description": "Files stay on the machine of the file service.",
     "ui": {

@@ -44,6 +44,8 @@ INSTALLATION = frozenset(
         EntityType.TEAM,
     }
 )
+# What members call their teams is theirs.
+BY_MEMBERS = frozenset(action for action in Action if action.startswith("team_"))
 
 
 def delete_own(rt: Runtime, principal: Principal, *, confirm: str) -> None:
@@ -120,8 +122,8 @@ def _scrub(rt: Runtime, erasure: Erasure) -> int:
 
 def _impersonal(entry: Any) -> dict[str, Any]:
     name, details = entry.entity_name, entry.details
-    if entry.entity_type not in INSTALLATION:
-        kept = members(details, IMPERSONAL)
+    if entry.entity_type not in INSTALLATION or entry.action in BY_MEMBERS:
+        kept = members(details, IMPERSONAL | {"member_user_id"})
         name, details = None, json.dumps(kept) if kept else None
     folded = entry.entity_name_folded if name is not None else None
     names = {"entity_name": name, "entity_name_folded": folded}

@@ -20,12 +20,14 @@ from app.teams import service as teams
 from app.teams.models import OwnTeam, Team, TeamRole
 from app.users import queries as users_queries
 from app.users import service as users
-from app.users.models import Role
+from app.users.errors import UserNotFound
+from app.users.models import Account, Role
 
 # Every team has a quota of its own.
 CREATED = Bucket(per_second=20 / 3600, burst=20)
-# Whoever may add members learns who has an account, and the address of those who are added.
-ADDED = Bucket(per_second=60 / 3600, burst=60)
+# Whoever may add members learns who has an account, and the address of those who are added; each
+# change of somebody else is mailed.
+CHANGED = Bucket(per_second=60 / 3600, burst=60)
 
 # Raises unless an account, by its id, may do something in the team with the id before it.
 Rule = Callable[[Session, int, int], TeamRole]
@@ -52,7 +54,7 @@ def allowed(
 def may_change(session: Session, team_id: int, user_id: int, member_id: int) -> TeamRole:
     """Like `teams.service.require_manager`; of an owner, only owners may change anything.
 
-    Raises: TeamNotFound, TeamNotMember, TeamManagerRequired, TeamOwnerRequired.
+    Raises: TeamNotFound, NotYourTeam, TeamManagerRequired, TeamOwnerRequired.
     """
     member = queries.find_member(session, team_id, member_id)
     role = teams.require_manager(session, team_id, user_id)
@@ -73,13 +75,13 @@ def create(rt: Runtime, principal: Principal, client: Client, name: str, descrip
 
     Raises: SwitchedOff, TeamNameInvalid, RateLimited; TokenInvalid, AccountDisabled.
     """
-    if principal.account.role != Role.ADMIN and not rt.settings.get(keys.TEAMS_SELF_SERVICE):
-        raise SwitchedOff
+    _require_creator(rt, principal.account)
     name = teams.checked_name(name)
-    rt.limits.rates.take("own_teams", CREATED, str(principal.user_id))
+    if rt.config.rate_limits:
+        rt.limits.rates.take("own_teams", CREATED, str(principal.user_id))
 
     def check(session: Session, principal: Principal) -> None:
-        users.require_still_active(session, principal)
+        _require_creator(rt, users.require_still_active(session, principal))
 
     by = Operator(principal, client, check, is_team_member=True)
     return team_admin.create(rt, by, name, principal.user_id, description=description)
@@ -90,18 +92,31 @@ def add_member(
 ) -> int:
     """Add the account with an id or an identifier to a team, and return its id.
 
+    One that was never activated counts as none: its address may be a stranger's.
     Raises: errors.ADD_MEMBER, as far as `by` is allowed to.
     """
-    rt.limits.rates.take("team_members", ADDED, str(by.user_id))
+    limit_changes(rt, by)
     account_id = team_admin.account_id(rt, *who)
+    with rt.reading() as session:
+        if users.get(session, account_id).activated_at is None:
+            raise UserNotFound
     team_admin.add_member(rt, by, team_id, account_id, role)
     return account_id
+
+
+def limit_changes(rt: Runtime, by: Operator) -> None:
+    """Take part of what one account may do to the members of its teams.
+
+    Raises: RateLimited.
+    """
+    if rt.config.rate_limits:
+        rt.limits.rates.take("team_members", CHANGED, str(by.user_id))
 
 
 def get(rt: Runtime, team_id: int, user_id: int) -> OwnTeam:
     """Return a team as one of its members sees it.
 
-    Raises: TeamNotFound, TeamNotMember.
+    Raises: TeamNotFound, NotYourTeam.
     """
     with rt.reading() as session:
         team = teams.named(session, team_id)
@@ -109,3 +124,8 @@ def get(rt: Runtime, team_id: int, user_id: int) -> OwnTeam:
         maker = team.created_by
         creator = users_queries.find_account(session, maker) if maker is not None else None
     return OwnTeam(team, role, creator)
+
+
+def _require_creator(rt: Runtime, account: Account) -> None:
+    if account.role != Role.ADMIN and not rt.settings.get(keys.TEAMS_SELF_SERVICE):
+        raise SwitchedOff

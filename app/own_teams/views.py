@@ -133,6 +133,7 @@ def set_role(
     may_change = partial(own_teams.may_change, member_id=user_id)
     rule = teams.require_owner if role is TeamRole.OWNER else may_change
     by = _allowed(principal, id, rule)
+    own_teams.limit_changes(runtime(), by)
     with teams.addressed():
         team_admin.set_role(runtime(), by, id, user_id, role, **state)
     return teams.get_membership(runtime(), id, user_id)
@@ -147,6 +148,7 @@ def remove_member(principal: Principal, id: int, user_id: int) -> None:
     Only owners remove an owner, and the last one stays.
     """
     by = _allowed(principal, id, partial(own_teams.may_remove, member_id=user_id))
+    own_teams.limit_changes(runtime(), by)
     with teams.addressed():
         team_admin.remove_member(runtime(), by, id, user_id)
 

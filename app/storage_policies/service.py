@@ -282,8 +282,8 @@ def driver_texts(locale: str) -> dict[str, Any]:
     language = locale.replace("_", "-").partition("-")[0].lower()
     resolved = language if language in product.LOCAL_DRIVER_TEXTS else "en"
     texts = {
-        "connector_id": product.LOCAL_STORAGE,
-        "namespace": product.LOCAL_STORAGE,
+        "connector_id": LOCAL_CONNECTOR,
+        "namespace": LOCAL_CONNECTOR,
         "revision": "1",
         "requested_locale": locale,
         "resolved_locale": resolved,

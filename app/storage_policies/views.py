@@ -10,7 +10,7 @@ from app.storage_policies import errors, groups, migration, queries, service
 from app.storage_policies.errors import ConnectorUnsupported, GroupNotFound, PolicyMissing
 from app.storage_policies.groups import Item
 from app.storage_policies.migration import Migrated
-from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
+from app.storage_policies.models import LOCAL_CONNECTOR, StoragePolicy, StoragePolicyGroup
 from app.storage_policies.schemas import (
     AssignedGroup,
     CreateGroupSchema,
@@ -55,7 +55,7 @@ def list_policies(page: Paging) -> Page:
 @answers(StorageDriver(many=True), name="adminListStorageDrivers")
 def list_drivers() -> list[dict[str, Any]]:
     """List where policies can keep files: on the machine of the file service."""
-    return [product.LOCAL_DRIVER]
+    return [{**product.LOCAL_DRIVER, "connector_id": LOCAL_CONNECTOR}]
 
 
 @bp.get("/policies/storage-drivers/localizations")

@@ -1,8 +1,8 @@
 """Changes of teams, by operators and by members who manage one (`own_teams`).
 
 Lock order: storage topology, account, team. Whoever is added, removed or given another role by
-somebody else hears of it by mail; the names in it are not the member's to choose, so that nobody
-can have the service mail a text to strangers.
+somebody else hears of it by mail. As anybody may add anybody, that names no member, and a team only
+by plain words: nobody can have the service mail a link to strangers.
 """
 
 import re
@@ -36,8 +36,8 @@ BY_MEMBER = {
     Action.ADMIN_ARCHIVE_TEAM: Action.TEAM_ARCHIVE,
     Action.ADMIN_RESTORE_TEAM: Action.TEAM_RESTORE,
 }
-# Names that no mail program turns into a link or an address.
-PLAIN_NAME = re.compile(r"[\w '&()-]{1,64}")
+# Names that no mail program turns into a link, an address or a telephone number.
+PLAIN_NAME = re.compile(r"(?=.{1,40}$)[^\W\d_]+( [^\W\d_]+)*")
 ROLE_NAMES = {
     TeamRole.OWNER: "an owner",
     TeamRole.ADMIN: "an administrator",
@@ -179,11 +179,13 @@ def set_role(
 def remove_member(rt: Runtime, by: Operator, which: str | int, who: str | int) -> Team:
     """Remove an account from a team.
 
+    Whoever wants to leave can do so even if the team is archived.
     Raises: UserNotFound, TeamNotFound, NameAmbiguous, TeamArchived, TeamNotMember, LastTeamOwner.
     """
     with rt.transaction() as session:
         account = users.lock_named(session, who)
-        team = teams.lock_unarchived(session, which)
+        lock = teams.lock_named if account.id == by.user_id else teams.lock_unarchived
+        team = lock(session, which)
         by = by.rechecked(session)  # whoever leaves is no member afterwards
         role = teams.remove_member(session, team, account)
         sync_after_commit(rt, session, account.id)
@@ -241,4 +243,5 @@ def _notify(
     if account.id == by.user_id:
         return
     which = f"the team {team.name}" if PLAIN_NAME.fullmatch(team.name) else "a team"
-    users.notify_owner(rt, session, account, f"{event} {which} {users.how(by)}.")
+    who = "a member of it" if by.is_team_member else "an administrator"
+    users.notify_owner(rt, session, account, f"{event} {which} by {who}.")

@@ -79,6 +79,13 @@ class TeamOwnerRequired(Forbidden):
     message = "Only an owner of the team may do this."
 
 
+class NotYourTeam(Forbidden):
+    """The caller is not a member of the team, or not any more."""
+
+    code = ErrorCode.TEAM_NOT_MEMBER
+    message = "You are not a member of this team."
+
+
 class TeamMemberNotFound(NotFound):
     """The account is not a member, where a member is what is addressed."""
 

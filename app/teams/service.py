@@ -19,6 +19,7 @@ from app.teams import queries
 from app.teams.errors import (
     LastTeamOwner,
     LastTeamOwnerKept,
+    NotYourTeam,
     TeamArchived,
     TeamArchivedTooLong,
     TeamManagerRequired,
@@ -206,18 +207,18 @@ def addressed() -> Iterator[None]:
 def require_member(session: Session, team_id: int, user_id: int) -> TeamRole:
     """Return what an account is in a team, archived or not.
 
-    Raises: TeamNotFound, TeamNotMember.
+    Raises: TeamNotFound, NotYourTeam.
     """
     member = queries.find_member(session, named(session, team_id).id, user_id)
     if member is None:
-        raise TeamNotMember("You are not a member of this team.")
+        raise NotYourTeam
     return TeamRole(member.role)
 
 
 def require_manager(session: Session, team_id: int, user_id: int) -> TeamRole:
     """Like `require_member`, for what owners and administrators of a team may do.
 
-    Raises: TeamNotFound, TeamNotMember, TeamManagerRequired.
+    Raises: TeamNotFound, NotYourTeam, TeamManagerRequired.
     """
     role = require_member(session, team_id, user_id)
     if role is TeamRole.MEMBER:
@@ -228,7 +229,7 @@ def require_manager(session: Session, team_id: int, user_id: int) -> TeamRole:
 def require_owner(session: Session, team_id: int, user_id: int) -> TeamRole:
     """Like `require_member`, for what only owners may do.
 
-    Raises: TeamNotFound, TeamNotMember, TeamOwnerRequired.
+    Raises: TeamNotFound, NotYourTeam, TeamOwnerRequired.
     """
     role = require_member(session, team_id, user_id)
     if role is not TeamRole.OWNER:

@@ -156,7 +156,7 @@ def notify_administrator(
     rt: Runtime, session: Session, by: Operator, account: Account, event: str
 ) -> None:
     """Tell one administrator, or somebody who has just been one; `event` as above."""
-    values = {"username": account.username, "event": f"{event} {how(by)}."}
+    values = {"username": account.username, "event": f"{event} {_how(by)}."}
     notices.queue_notice(rt, session, account.email, **values)
 
 
@@ -168,7 +168,7 @@ def notify_administrators_of_switch(
     The caller holds the lock SETTINGS.
     """
     for account in _other_administrators(session, by):
-        about = {"username": account.username, "how": how(by)}
+        about = {"username": account.username, "how": _how(by)}
         notices.queue_notice_of_switch(rt, session, account.email, switch=switch, **about)
 
 
@@ -176,8 +176,7 @@ def _other_administrators(session: Session, by: Operator) -> list[Account]:
     return [each for each in queries.list_active_admins(session) if each.id != by.user_id]
 
 
-def how(by: Operator) -> str:
-    """Return who did something, for a sentence of a notice."""
+def _how(by: Operator) -> str:
     return (
         f"by {by.principal.account.username}"
         if by.principal

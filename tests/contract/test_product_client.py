@@ -10,10 +10,16 @@ from tests.support.api import ApiClient
 ORIGIN = "http://localhost:8110"
 PASSWORD = "a long Password of hers"
 CONNECTOR = {
-    "connector_id": "asterdrive.storage.local",
+    "connector_id": "local",
     "format_version": 1,
     "schema_version": 1,
     "values": {},
+}
+BEHAVIOR = {
+    "storage_native_thumbnail_enabled": False,
+    "storage_native_thumbnail_extensions": [],
+    "storage_native_media_metadata_enabled": False,
+    "storage_native_media_metadata_extensions": [],
 }
 CLAIMS = (
     *("subject_claim", "username_claim", "display_name_claim", "email_claim"),
@@ -116,14 +122,12 @@ def test_no_page_of_the_clients_meets_a_refusal(rt, api):
         {
             "name": "Second disk",
             "connection": {
-                "behavior": {},
+                "behavior": BEHAVIOR,
                 "connector_config": CONNECTOR,
                 "credential": {"mode": "none"},
             },
-            "max_file_size": 0,
             "chunk_size": 5242880,
             "is_default": False,
-            "allowed_types": [],
         },
     )
     group = {
@@ -203,6 +207,8 @@ def test_texts_of_the_kind_of_storage_are_in_a_language_there_is(boss):
         [texts] = answer["resources"]
         assert (answer["requested_locale"], texts["resolved_locale"]) == (asked, resolved)
         [driver] = boss.get("/admin/policies/storage-drivers").ok()
+        [policy] = boss.get("/admin/policies").ok()["items"]
+        assert policy["connector_id"] == driver["connector_id"] == texts["namespace"]
         keys = [value for name, value in driver["ui"].items() if name.endswith("_key")]
         assert set(keys) == texts["messages"].keys()
     assert boss.get(path).ok()["requested_locale"] == "en"

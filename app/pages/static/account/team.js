@@ -86,7 +86,7 @@ function show(team) {
       eventsPanel((query, signal) =>
         call("get", "/teams/{id}/audit-logs", { path, query: { ...query, limit: 10 }, signal }),
       ),
-    !isArchived && leavePanel(team),
+    leavePanel(team),
     !isArchived && isOwner && archivePanel(archive, reload),
   );
 }
