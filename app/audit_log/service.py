@@ -67,9 +67,8 @@ def read_page_of_team(rt: Runtime, paging: Paging, chosen: queries.EntryFilter) 
         entries = with_members(session, with_actors(rt, session, page.items))
     for entry in entries:
         # Those of version 0.2 are called as today's are.
-        entry["action"] = (
-            (entry["presentation"] or {}).get("summary", {}).get("code", entry["action"])
-        )
+        if shown := entry["presentation"]:
+            entry["action"] = shown["summary"]["code"]
     return replace(page, items=entries)
 
 
