@@ -193,7 +193,7 @@ def _fill_hooks(rt: Runtime, hub: Hub) -> None:
     hooks.on_unverified_reset.extend([passkeys_queries.remove_all, external_queries.remove_links])
     hooks.on_unproven_reset.append(mfa_queries.remove_all)
     hooks.extra_login_methods.append(external_queries.is_any_enabled)
-    hooks.built_in_texts.append(rendering.built_in_texts)
+    hooks.template_defaults.append(rendering.built_in_texts)
     hooks.on_start.extend(
         [
             lambda: settings.listen(rt),

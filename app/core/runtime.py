@@ -58,8 +58,8 @@ class Hooks:
     `on_sign_in_switch` are called in the transaction that switches a way to sign in, with the
     operator and what was switched; `on_unverified_reset` remove what must not survive a reset
     through an unverified address, `on_unproven_reset` what must not survive one through an address
-    whose owner never acted in person. `built_in_texts` returns what is in force instead of an empty
-    text, by the setting's name. `on_start`, each of which returns its stop function, and
+    whose owner never acted in person. `template_defaults` return what is in force instead of an
+    empty text, by the setting's name. `on_start`, each of which returns its stop function, and
     `on_shutdown` are called by the serving process.
     """
 
@@ -71,7 +71,7 @@ class Hooks:
     )
     on_unverified_reset: list[Callable[[Session, int], int]] = field(default_factory=list)
     on_unproven_reset: list[Callable[[Session, int], int]] = field(default_factory=list)
-    built_in_texts: list[Callable[[], Mapping[str, str]]] = field(default_factory=list)
+    template_defaults: list[Callable[[], Mapping[str, str]]] = field(default_factory=list)
     on_start: list[Callable[[], Callable[[], None]]] = field(default_factory=list)
     on_shutdown: list[Callable[[], None]] = field(default_factory=list)
     stops: list[Callable[[], None]] = field(default_factory=list)

@@ -101,7 +101,7 @@ def list_all(rt: Runtime) -> list[Setting]:
 
 def list_unset(rt: Runtime) -> list[Setting]:
     """Return every known setting, sorted by name, as it is while nothing is set."""
-    texts = {name: text for each in rt.hooks.built_in_texts for name, text in each().items()}
+    texts = {name: text for each in rt.hooks.template_defaults for name, text in each().items()}
     return [Setting(key, built_in=texts.get(name, "")) for name, key in sorted(keys.ALL.items())]
 
 
