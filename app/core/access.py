@@ -113,7 +113,7 @@ class Principal:
 
 @dataclass(frozen=True)
 class Operator:
-    """Who administers: the administrator who sent a request, or whoever is at the command line.
+    """Who changes something: an administrator by a request, or whoever is at the command line.
 
     With `is_team_member`, it is a member who manages a team. `require_still_allowed` is run in the
     transaction of every change, after its locks: somebody who lost the role while the request
@@ -131,7 +131,7 @@ class Operator:
         return self.principal.user_id if self.principal else None
 
     def recheck(self, session: Session) -> None:
-        """Refuse somebody who is no longer an administrator.
+        """Refuse somebody who may no longer do this.
 
         Raises: TokenInvalid, AccountDisabled, AdminRequired; of a team's member, what its roles do.
         """

@@ -44,7 +44,7 @@ INSTALLATION = frozenset(
         EntityType.TEAM,
     }
 )
-# What members call their teams is theirs.
+# Entries of teams whose names, or other words, members may have typed.
 BY_MEMBERS = frozenset(action for action in Action if action.startswith("team_"))
 
 

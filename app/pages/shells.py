@@ -44,6 +44,7 @@ class Look:
     has_password_login: bool
     has_passkey_login: bool
     has_registration: bool
+    has_own_teams: bool
     sections: tuple[str, ...]
 
     @classmethod
@@ -68,6 +69,7 @@ class Look:
             has_password_login=get(keys.PASSWORD_LOGIN_ENABLED),
             has_passkey_login=get(keys.PASSKEY_LOGIN_ENABLED),
             has_registration=get(keys.ALLOW_USER_REGISTRATION),
+            has_own_teams=get(keys.TEAMS_SELF_SERVICE),
             sections=get(page_keys.PAGES_SECTIONS),
         )
 

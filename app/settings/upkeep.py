@@ -72,12 +72,12 @@ class Setting:
     @property
     def value_with_text(self) -> Wire:
         """Like `value`; where that is empty, the built-in text that is used instead."""
-        return self.value or self.built_in
+        return self.built_in if self.built_in and not self.value else self.value
 
     @property
     def default_with_text(self) -> Wire:
         """Like `default`, as above."""
-        return self.default or self.built_in
+        return self.built_in or self.default
 
 
 def find(rt: Runtime, name: str) -> Setting:

@@ -96,6 +96,8 @@ def create(
             storage_quota=storage_quota,
             now=rt.clock.now(),
         )
+        sync_after_commit(rt, session, account.id)
+        _notify(rt, session, by, account, "You were made an owner of", team)
         return _changed(rt, session, by, Action.ADMIN_CREATE_TEAM, team, {"owner_id": account.id})
 
 
@@ -117,7 +119,8 @@ def update(
     if "name" in changes:
         changes["name"] = teams.checked_name(changes["name"])
     with rt.transaction() as session:
-        locks.hold(session, locks.STORAGE_TOPOLOGY)
+        if policy_group is not None:
+            locks.hold(session, locks.STORAGE_TOPOLOGY)
         team = teams.lock_unarchived(session, which)
         if expected_updated_at not in (None, team.updated_at):
             raise TeamChanged
@@ -179,7 +182,7 @@ def set_role(
 def remove_member(rt: Runtime, by: Operator, which: str | int, who: str | int) -> Team:
     """Remove an account from a team.
 
-    Whoever wants to leave can do so even if the team is archived.
+    Whoever wants to leave can do so even if the team is archived, but for its last owner.
     Raises: UserNotFound, TeamNotFound, NameAmbiguous, TeamArchived, TeamNotMember, LastTeamOwner.
     """
     with rt.transaction() as session:

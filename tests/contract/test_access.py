@@ -9,6 +9,7 @@ from tests.contract.routes import DURING_PASSWORD_CHANGE, PUBLIC, routes
 from tests.support.api import SAFE_METHODS
 from tests.support.factories import bearer_of, change_user, make_user
 
+DESCRIBED = tuple(f"/api/v1/{area}" for area in ("auth", "admin", "teams", "webdav-accounts"))
 REFRESH = ("POST", "/api/v1/auth/refresh")
 
 
@@ -20,7 +21,7 @@ def test_every_route_of_the_api_declares_its_access(app):
     silent = [
         route.name
         for route in routes(app)
-        if route.rule.startswith(("/api/v1/auth", "/api/v1/admin"))
+        if route.rule.startswith(DESCRIBED)
         and operation_of(app.view_functions[route.endpoint]).access is None
     ]
     assert silent == []

@@ -1,4 +1,4 @@
-"""What the product's own browser client asks, as it left a browser: every account and admin page.
+"""What the product's own browser client asks on the pages that this service answers.
 
 Written down from version 0.5.0; `{name}` stands for what an earlier answer told.
 """
@@ -198,6 +198,13 @@ def test_a_template_that_is_not_set_has_the_built_in_text(boss):
     assert (shown["value"], shown["default"]) == ("Hello", "{{site_name}}: reset your password")
     assert subject in boss.get("/admin/config/export").ok()
     assert html not in boss.get("/admin/config/export").ok()
+
+
+def test_a_list_that_is_not_set_stays_a_list(boss):
+    shown = boss.get("/admin/config/cors_allowed_origins").ok()
+    assert shown["value"] == shown["default"] == []
+    schema = {one["key"]: one["default"] for one in boss.get("/admin/config/schema").ok()}
+    assert schema["cors_allowed_origins"] == []
 
 
 def test_texts_of_the_kind_of_storage_are_in_a_language_there_is(boss):

@@ -10,10 +10,6 @@ from tests.support.pages import Site, ask, barriers, fill, open_as
 pytestmark = needs_chromium
 
 
-def toast_says(page: Page, text: str) -> None:
-    expect(page.locator(".toast", has_text=text).first).to_be_visible()
-
-
 def test_a_team_is_made_shared_left_and_archived(
     page: Page, site: Site, complaints: Complaints
 ) -> None:
@@ -39,8 +35,8 @@ def test_a_team_is_made_shared_left_and_archived(
     fill(page, identifier="cleo")
     dialog.get_by_role("button", name="Add a member").click()
     role = page.get_by_label("Role of cleo")
-    role.select_option("admin")
-    toast_says(page, "Saved.")
+    with page.expect_response(lambda one: one.request.method == "PATCH" and one.ok):
+        role.select_option("admin")
     expect(page.get_by_role("button", name="Remove: bob")).to_have_count(0)
 
     # The name changes; the only owner cannot leave.
@@ -57,8 +53,8 @@ def test_a_team_is_made_shared_left_and_archived(
     assert barriers(page) == []
 
     # With a second owner, there is a way out; then the team is no longer one's own.
-    role.select_option("owner")
-    toast_says(page, "Saved.")
+    with page.expect_response(lambda one: one.request.method == "PATCH" and one.ok):
+        role.select_option("owner")
     page.get_by_role("button", name="Leave team").click()
     dialog.get_by_role("button", name="Leave team").click()
     page.wait_for_url("**/settings/teams")
@@ -90,3 +86,12 @@ def test_what_a_member_sees_and_an_owner_brings_back(page: Page, site: Site) -> 
     archived.get_by_role("link", name="Crew").click()
     page.get_by_role("button", name="Restore team").click()
     expect(page.get_by_role("button", name="Archive team")).to_be_visible()
+
+
+def test_nobody_is_offered_what_is_switched_off(page: Page, site: Site) -> None:
+    site.configure(teams_self_service=False)
+    open_as(page, site.add("bob"), "/settings/teams")
+    expect(page.locator(".empty-title")).to_have_text("You are in no team")
+    expect(page.get_by_role("button", name="New team")).to_have_count(0)
+    open_as(page, site.ada, "/settings/teams")
+    expect(page.get_by_role("button", name="New team").first).to_be_visible()

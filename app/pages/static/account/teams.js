@@ -22,20 +22,17 @@ const MOST_AT_ONCE = 100; // so does the service
 const NAME_LENGTH = 128;
 const DESCRIPTION_LENGTH = 512;
 
-open(async () => {
-  byId("page-actions").append(
-    button(t("teams.new"), { class: "primary", click: () => askForTeam() }),
-  );
+open(async (me) => {
+  const mayCreate = me.role === "admin" || byId("main").dataset.ownTeams !== undefined;
+  const create = (kind = "") =>
+    mayCreate && button(t("teams.new"), { class: kind, click: () => askForTeam() });
+  replace(byId("page-actions"), create("primary"));
   const [used, archived] = await load(() => Promise.all([all(false), all(true)]));
   replace(
     byId("content"),
     used.length > 0
       ? teamTable(t("teams.title"), used)
-      : empty(
-          t("own_teams.empty"),
-          t("teams.empty_text"),
-          button(t("teams.new"), { click: () => askForTeam() }),
-        ),
+      : empty(t("own_teams.empty"), t("teams.empty_text"), create()),
     archived.length > 0 &&
       panel(
         "archived",
