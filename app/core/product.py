@@ -54,10 +54,11 @@ VARIABLE_TEXT = "settings_template_variable_{}_{}"
 LOCAL_STORAGE = "asterdrive.storage.local"
 CONNECTOR: dict[str, Any] = {"format_version": 1, "schema_version": 1, "values": {}}
 NO_BEHAVIOR: dict[str, Any] = {}
+KEPT_THERE = "Files stay on the machine of the file service."
 # What its pages about policies ask of that kind: nothing can be chosen or tried here.
 LOCAL_DRIVER: dict[str, Any] = {
     "label": "Local",
-    "description": "Files stay on the machine of the file service.",
+    "description": KEPT_THERE,
     "ui": {
         "label_key": "driver_type_local",
         "description_key": "policy_wizard_local_storage_desc",
@@ -113,11 +114,11 @@ LOCAL_DRIVER: dict[str, Any] = {
 LOCAL_DRIVER_TEXTS: dict[str, dict[str, str]] = {
     "en": {
         "driver_type_local": "Local",
-        "policy_wizard_local_storage_desc": "Files stay on the machine of the file service.",
+        "policy_wizard_local_storage_desc": KEPT_THERE,
         "policy_wizard_local_helper": "Where on the machine is a setting of the file service.",
         "policy_wizard_step_local_title": "Name and limits",
         "policy_wizard_step_local_desc": "Name the policy; nothing else is needed.",
-        "policy_edit_context_local_desc": "Files stay on the machine of the file service.",
+        "policy_edit_context_local_desc": KEPT_THERE,
     },
     "zh": {
         "driver_type_local": "本机",

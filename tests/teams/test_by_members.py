@@ -294,6 +294,22 @@ def test_who_is_added_or_removed_hears_of_it_and_reloads(rt, crew, people, mailb
     assert told == [(audience, "sync.required") for audience in them]
 
 
+def test_an_owner_hears_of_a_team_that_somebody_else_made(app, rt, admin, people, mailbox):
+    heard = rt.redis.client.pubsub(ignore_subscribe_messages=True)
+    heard.subscribe(EVENTS_CHANNEL)
+    heard.get_message(timeout=5)  # that it is subscribed
+    body = {"name": "Crew", "admin_identifier": "the_owner"}
+    bearer_of(rt, app, admin).post("/admin/teams", body).ok(201)
+    [message] = mailbox.read()
+    sentence = "You were made an owner of the team Crew by an administrator."
+    assert sentence in " ".join(text_of(message).split())
+    me = {"user": people["owner"].id}
+    while (told := json.loads(heard.get_message(timeout=5)["data"]))["audience"] != me:
+        pass  # others may share the channel
+    heard.close()
+    assert told["event"]["kind"] == "sync.required"
+
+
 def test_a_role_that_was_lost_while_it_waited_changes_nothing(rt, crew, people):
     with rt.reading() as session:
         account = users.get(session, people["admin"].id)
