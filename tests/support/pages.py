@@ -321,7 +321,7 @@ document.addEventListener("DOMContentLoaded", () => {
 CLIPPED = """() => [...document.querySelectorAll("body *")].filter((node) =>
   node.checkVisibility() && getComputedStyle(node).display !== "inline" &&
   !node.closest(".visually-hidden, .skip-link, svg, .spinner, input, select") &&
-  !(innerWidth < 720 && (node.closest("thead") || node.matches(".table-wrap"))) &&
+  !(node.closest("thead") && getComputedStyle(node.closest("thead")).clipPath !== "none") &&
   (node.scrollWidth > node.clientWidth + 1 ||
   (getComputedStyle(node).overflowY !== "visible" && node.scrollHeight > node.clientHeight + 1) ||
   node.getBoundingClientRect().right > innerWidth)).map((node) => node.outerHTML.slice(0, 200))"""

@@ -24,6 +24,35 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
+const LONG = /\S{16,}/g;
+const MARK = "\u200b";
+
+/**
+ * Lets lines end inside a long name, address or path where a reader expects it, and anywhere in what
+ * is longer than any word. Copied, it is whole.
+ * @template {Node} T
+ * @param {T} node
+ * @returns {T} the same
+ */
+export function breakable(node) {
+  const walk = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+  const texts = /** @type {Text[]} */ ([]);
+  while (walk.nextNode()) texts.push(/** @type {Text} */ (walk.currentNode));
+  for (const text of texts) {
+    const [first, ...others] = text.data.replace(LONG, marked).split(MARK);
+    if (others.length > 0)
+      text.replaceWith(first ?? "", ...others.flatMap((part) => [el("wbr"), part]));
+  }
+  return node;
+}
+
+/** @param {string} word */
+function marked(word) {
+  return word
+    .replace(/[@_:/=&?-](?=[\p{L}\p{N}])|\.(?=[\p{L}\p{N}]{5})/gu, `$&${MARK}`)
+    .replace(/[^\u200b]{24}(?=[^\u200b])/gu, `$&${MARK}`);
+}
+
 const FOCUSABLE = "a[href], button, input, select, textarea, summary, [tabindex]";
 
 /**

@@ -34,7 +34,7 @@ export function moment(iso) {
 
 /** @param {string} iso */
 export function day(iso) {
-  return new Date(iso).toLocaleDateString(language, { dateStyle: "long", timeZone: zone });
+  return new Date(iso).toLocaleDateString(language, { dateStyle: "medium", timeZone: zone });
 }
 
 /**

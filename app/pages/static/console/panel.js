@@ -1,7 +1,7 @@
 // @ts-check
 // The parts that pages are made of.
 
-import { el } from "../base/dom.js";
+import { breakable, el } from "../base/dom.js";
 
 /** @typedef {import("../base/dom.js").Child} Child */
 
@@ -36,7 +36,7 @@ export function facts(pairs) {
   return el(
     "dl",
     { class: "facts" },
-    ...known.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]),
+    ...known.flatMap(([name, value]) => [el("dt", {}, name), breakable(el("dd", {}, value))]),
   );
 }
 

@@ -1,8 +1,11 @@
 // @ts-check
 // Tables, which are cards on narrow screens.
 
-import { el } from "../base/dom.js";
+import { breakable, el } from "../base/dom.js";
 import { t } from "../base/i18n.js";
+
+/** Tables of so many columns need more room, or become cards earlier. */
+const [MIDDLE, WIDE] = [4, 5];
 
 /** @typedef {import("../base/dom.js").Child} Child */
 /**
@@ -42,9 +45,10 @@ export function table(label, columns, rows, { sorting, selection } = {}) {
   all?.addEventListener("change", () =>
     selectAll(rows, all.checked, /** @type {Selection<T>} */ (selection), lines),
   );
+  const width = columns.length >= WIDE ? "wide" : columns.length >= MIDDLE ? "middle" : "";
   return el(
     "div",
-    { class: "table-wrap" },
+    { class: `table-wrap ${width}` },
     el(
       "table",
       {},
@@ -91,8 +95,10 @@ function headOf({ label, sort, kind }, sorting) {
 function cellOf({ label, cell, kind }, row, isFirst) {
   const parts = [cell(row)].flat();
   const content = parts.length > 1 ? [el("div", {}, parts)] : parts;
-  if (isFirst) return el("th", { scope: "row", class: kind }, ...content);
-  return el("td", { "data-label": kind === "actions" ? null : label, class: kind }, ...content);
+  if (isFirst) return breakable(el("th", { scope: "row", class: kind }, ...content));
+  return breakable(
+    el("td", { "data-label": kind === "actions" ? null : label, class: kind }, ...content),
+  );
 }
 
 /**
