@@ -7,10 +7,13 @@ import gzip
 import json
 import posixpath
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
+
+import brotli
 
 from app.pages import texts
 
@@ -19,10 +22,13 @@ MEDIA_TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
+    ".png": "image/png",
     ".json": "application/json",
 }
 # Below this the header of a compressed file outweighs what is gained.
 MIN_COMPRESSED_BYTES = 300
+# Brotli's qualities: for documents, which are drawn while somebody waits, and for files.
+QUICK, BEST = 5, 11
 # Whole lines of comments: a third of what modules would weigh.
 _COMMENT = re.compile(rb"^[ \t]*(?:/\*\*(?:.(?!\*/))*.\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
 _IMPORT = re.compile(r"""^(?:import|export)\b[^;]*?["'](\.[^"']+)["'];""", re.MULTILINE)
@@ -38,19 +44,30 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Content:
-    """A file or document; `zipped` is None where compression gains nothing."""
+    """A file or document; `effort` is the quality of its Brotli form."""
 
     media_type: str
     plain: Encoded
-    zipped: Encoded | None
+    effort: int
 
     @classmethod
-    def of(cls, media_type: str, body: bytes) -> "Content":
-        """Return the content with its compressed form."""
-        zipped = None
-        if len(body) >= MIN_COMPRESSED_BYTES:
-            zipped = _encoded(gzip.compress(body, 9, mtime=0))
-        return cls(media_type, _encoded(body), zipped)
+    def of(cls, media_type: str, body: bytes, *, effort: int = QUICK) -> "Content":
+        """Return the content of these bytes."""
+        return cls(media_type, _encoded(body), effort)
+
+    @cached_property
+    def packed(self) -> Mapping[str, Encoded]:
+        """Its compressed forms by content coding, the best first; none where nothing is gained.
+
+        They are made when they are first asked for: commands, too, read all files.
+        """
+        body = self.plain.body
+        if len(body) < MIN_COMPRESSED_BYTES or self.media_type == MEDIA_TYPES[".png"]:
+            return {}
+        return {
+            "br": _encoded(brotli.compress(body, quality=self.effort)),
+            "gzip": _encoded(gzip.compress(body, 9, mtime=0)),
+        }
 
 
 class Files:
@@ -61,7 +78,7 @@ class Files:
         joined = b"".join(name.encode() + b"\0" + sources[name] for name in sorted(sources))
         self.version = sha256(joined).hexdigest()[:12]
         self.contents = {
-            name: Content.of(MEDIA_TYPES[posixpath.splitext(name)[1]], body)
+            name: Content.of(MEDIA_TYPES[posixpath.splitext(name)[1]], body, effort=BEST)
             for name, body in sources.items()
         }
         self._imports = {

@@ -1,5 +1,6 @@
 """Draws the documents of the pages; they know settings and no account."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -20,7 +21,10 @@ from app.web import site
 
 HTML = "text/html; charset=utf-8"
 CSS = "text/css; charset=utf-8"
+MANIFEST = "application/manifest+json"
 OWN_ICON = "base/icon.svg"
+# Where a home screen shows it: without round corners of its own.
+TOUCH_ICON, LARGE_ICON = "base/touch-icon.png", "base/icon.png"
 LANGUAGE_NAMES = {"en": "English", "de": "Deutsch", "zh-CN": "简体中文"}
 # Pages in all languages and themes, for several states of the settings.
 KEPT_DOCUMENTS = 256
@@ -123,6 +127,8 @@ def drawn(page: Page, look: Look, language: str, chosen_theme: str, **others: An
         "t": t,
         "url": files.url,
         "icon": look.icon or files.url(OWN_ICON),
+        "touch_icon": look.icon or files.url(TOUCH_ICON),
+        "bar_colors": theme.bar_colors(chosen_theme),
         "modules": [] if page.is_static else files.graph(page.module),
         "catalogue": files.url(catalogue_name(language, page.texts)),
         "theme_sheet": theme_url(look.accent),
@@ -131,6 +137,33 @@ def drawn(page: Page, look: Look, language: str, chosen_theme: str, **others: An
     }
     html = _templates().get_template(page.template).render(values)
     return Content.of(HTML, html.encode())
+
+
+@lru_cache(8)
+def manifest(look: Look) -> Content:
+    """Return what a browser needs to put the pages on a home screen (W3C Web App Manifest)."""
+    files = all_files()
+    icons = (
+        [{"src": look.icon, "sizes": "any"}]
+        if look.icon
+        else [
+            {"src": files.url(OWN_ICON), "sizes": "any", "type": "image/svg+xml"},
+            {"src": files.url(LARGE_ICON), "sizes": "512x512", "type": "image/png"},
+        ]
+    )
+    colors = theme.LIGHT
+    text = json.dumps(
+        {
+            "name": look.title,
+            "start_url": "/",
+            "scope": "/",
+            "display": "minimal-ui",
+            "theme_color": colors["card"],
+            "background_color": colors["page"],
+            "icons": icons,
+        }
+    )
+    return Content.of(MANIFEST, text.encode())
 
 
 @lru_cache(8)

@@ -78,5 +78,13 @@ def style_sheet(accent: str) -> str:
     )
 
 
+def bar_colors(chosen_theme: str) -> dict[str, str]:
+    """Return the colour of the browser's own bars by media query, "" for every screen."""
+    colors = {"light": LIGHT["card"], "dark": DARK["card"]}
+    if chosen_theme in colors:
+        return {"": colors[chosen_theme]}
+    return {f"(prefers-color-scheme: {scheme})": color for scheme, color in colors.items()}
+
+
 def _declarations(colors: dict[str, str], scheme: str) -> str:
     return f"color-scheme:{scheme};" + "".join(f"--{name}:{c};" for name, c in colors.items())

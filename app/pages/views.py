@@ -61,8 +61,9 @@ OF_DOCUMENTS = (
 OF_FILES = (OWN_ORIGIN, ("Vary", "Accept-Encoding"))
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src {images}; "
-    "connect-src 'self'; font-src 'none'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    "connect-src 'self'; font-src 'none'; manifest-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types 'none'"
 )
 FORMS = "form-action 'self'"
 FRAMES = "; frame-src 'self'"
@@ -80,6 +81,7 @@ def install(state: BlueprintSetupState) -> None:
     _add(app, "/", "home", _home)
     _add(app, "/pages/<version>/<path:name>", "file", _file)
     _add(app, "/pages/theme.css", "theme", _theme)
+    _add(app, "/pages/site.webmanifest", "manifest", _manifest)
     for page in PAGES:
         _add(app, page.path, page.path, partial(_document, page))
     for section, folder in FOLDERS.items():
@@ -145,6 +147,12 @@ def _theme() -> Response:
     caching = IMMUTABLE if request.args.get("v") == version else REVALIDATED
     _require_reading()
     return _sent(content, (*OF_FILES, ("Cache-Control", caching)))
+
+
+def _manifest() -> Response:
+    _require_reading()
+    caching = ("Cache-Control", REVALIDATED)
+    return _sent(shells.manifest(_looks().current()), (*OF_FILES, caching))
 
 
 def _sections() -> tuple[str, ...]:
@@ -215,21 +223,22 @@ def _looks() -> shells.Looks:
 
 def _sent(content: Content, headers: Headers, status: HTTPStatus = HTTPStatus.OK) -> Response:
     """Return content, compressed if the browser takes that; 304 if it has this version."""
-    zipped = content.zipped
-    is_zipped = zipped is not None and _takes_gzip(request.headers.get("Accept-Encoding", ""))
-    chosen = zipped if zipped is not None and is_zipped else content.plain
+    coding = _coding(request.headers.get("Accept-Encoding", ""), tuple(content.packed))
+    chosen = content.packed[coding] if coding else content.plain
     all_headers = [*headers, ("ETag", f'"{chosen.etag}"')]
     # Conditions are about what would succeed (RFC 9110, section 13.2.1).
     if status == HTTPStatus.OK and request.if_none_match.contains_weak(chosen.etag):
         return Response(status=HTTPStatus.NOT_MODIFIED, headers=all_headers)
-    if is_zipped:
-        all_headers.append(("Content-Encoding", "gzip"))
+    if coding:
+        all_headers.append(("Content-Encoding", coding))
     return Response(chosen.body, status, all_headers, content_type=content.media_type)
 
 
 @lru_cache(KEPT_ANSWERS)
-def _takes_gzip(accept_encoding: str) -> bool:
-    return parse_accept_header(accept_encoding, Accept)["gzip"] > 0
+def _coding(accept_encoding: str, offered: tuple[str, ...]) -> str:
+    """Return the first coding offered that the browser takes; "" if it takes none."""
+    taken = parse_accept_header(accept_encoding, Accept)
+    return next((coding for coding in offered if taken[coding] > 0), "")
 
 
 def _language(look: shells.Look) -> str:

@@ -59,7 +59,11 @@ def settle(site: Site, page: Page) -> dict[str, str]:
             "client_id": "0123456789.apps.example.com",
             "client_secret": "a secret of the provider",
         }
-        ask(page, "/admin/external-auth/providers", body | ({"issuer_url": issuer} if issuer else {}))
+        ask(
+            page,
+            "/admin/external-auth/providers",
+            body | ({"issuer_url": issuer} if issuer else {}),
+        )
     team = ask(page, "/admin/teams", {"name": TEAM, "admin_identifier": "ada"})
     ask(page, "/admin/teams", {"name": "Support", "admin_identifier": "carla"})
     for name in PEOPLE[:4]:

@@ -26,6 +26,9 @@ export function el(tag, attributes = {}, ...children) {
 
 const LONG = /\S{16,}/g;
 const MARK = "\u200b";
+// A dot before the last few letters of an address stays with them.
+const ENDS =
+  /[@_:/=&?-](?=[\p{L}\p{N}])|\.(?=[\p{L}\p{N}]{5}|[\p{L}\p{N}]+[.@_-])|[\p{L}\p{N}]{24}(?=[\p{L}\p{N}])/gu;
 
 /**
  * Lets lines end inside a long name, address or path where a reader expects it, and anywhere in what
@@ -39,18 +42,13 @@ export function breakable(node) {
   const texts = /** @type {Text[]} */ ([]);
   while (walk.nextNode()) texts.push(/** @type {Text} */ (walk.currentNode));
   for (const text of texts) {
-    const [first, ...others] = text.data.replace(LONG, marked).split(MARK);
+    const [first, ...others] = text.data
+      .replace(LONG, (word) => word.replace(ENDS, `$&${MARK}`))
+      .split(MARK);
     if (others.length > 0)
       text.replaceWith(first ?? "", ...others.flatMap((part) => [el("wbr"), part]));
   }
   return node;
-}
-
-/** @param {string} word */
-function marked(word) {
-  return word
-    .replace(/[@_:/=&?-](?=[\p{L}\p{N}])|\.(?=[\p{L}\p{N}]{5})/gu, `$&${MARK}`)
-    .replace(/[^\u200b]{24}(?=[^\u200b])/gu, `$&${MARK}`);
 }
 
 const FOCUSABLE = "a[href], button, input, select, textarea, summary, [tabindex]";

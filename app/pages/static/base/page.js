@@ -134,6 +134,9 @@ function offerThemes() {
   picker.addEventListener("change", () => {
     root.dataset.theme = picker.value;
     remember("service_theme", picker.value);
+    const { backgroundColor } = getComputedStyle(document.body);
+    for (const bar of document.querySelectorAll("meta[name=theme-color]"))
+      bar.setAttribute("content", backgroundColor);
   });
 }
 

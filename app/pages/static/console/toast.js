@@ -15,9 +15,28 @@ export function toast(text) {
     icon("close"),
   );
   const box = el("div", { class: "toast" }, icon("done"), el("p", {}, text), close);
-  byId("toasts").replaceChildren(box);
+  const host = byId("toasts");
+  host.replaceChildren(box);
+  host.classList.remove("above");
+  if (isOver(box, document.activeElement)) host.classList.add("above");
   // Whoever reads it with the pointer on it or by keyboard has the time for that.
   const wait = () =>
     setTimeout(() => (box.matches(":hover, :focus-within") ? wait() : box.remove()), SHOWN_MS);
   wait();
+}
+
+/**
+ * Whether it would hide what was just used.
+ * @param {Element} box
+ * @param {Element | null} used
+ */
+function isOver(box, used) {
+  if (!used || used === document.body) return false;
+  const [one, other] = [box.getBoundingClientRect(), used.getBoundingClientRect()];
+  return (
+    one.left < other.right &&
+    one.right > other.left &&
+    one.top < other.bottom &&
+    one.bottom > other.top
+  );
 }
