@@ -29,6 +29,6 @@ open(async (me) => {
   showEmail(email, me);
   showPassword(password, me, ways.methods.includes("password"));
   showPasskeys(keys, passkeys);
-  showTwoStep(twoStep, factors);
+  showTwoStep(twoStep, factors, me.username);
   replace(byId("content"), email, password.firstChild && password, keys, twoStep);
 });
