@@ -5,7 +5,7 @@ import re
 import zipfile
 from pathlib import Path
 
-from playwright.sync_api import Dialog, Locator, Page, Route, expect
+from playwright.sync_api import Browser, Dialog, Locator, Page, Route, expect
 
 from app.users.models import User
 from tests.support import factories
@@ -23,6 +23,7 @@ from tests.support.pages import (
     fill,
     is_drawn,
     open_as,
+    opened,
     sign_in_by_api,
     told,
 )
@@ -239,6 +240,8 @@ def test_two_steps_are_set_up_and_turned_off(
     assert f"secret={secret}&" in drawn.value.post_data_json["otpauth_uri"]
     app = Authenticator(secret, site.rt.clock)
     assert barriers(page) == []
+    to_app = dialog.get_by_role("link", name="Open in an authenticator app")
+    expect(to_app).to_have_count(0)  # the camera of a phone sees the picture
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     dialog.get_by_role("button", name="Copy").click()
     expect(dialog.locator(".said")).to_have_text("Copied")
@@ -291,6 +294,19 @@ def test_two_steps_are_set_up_and_turned_off(
     expect(steps.get_by_role("button", name="Set up")).to_be_visible()
     expect(steps.get_by_role("heading")).to_be_focused()
     assert told(page, "/auth/mfa")["enabled"] is False
+
+
+def test_a_phone_opens_its_own_authenticator(
+    site: Site, chromium: Browser, complaints: Complaints
+) -> None:
+    small = {"has_touch": True, "is_mobile": True, "viewport": SMALL}
+    with opened(chromium, site.origin, complaints, **small) as phone:
+        open_as(phone, site.ada, "/settings/security")
+        section(phone, "Two-step sign-in").get_by_role("button", name="Set up").click()
+        to_app = phone.get_by_role("link", name="Open in an authenticator app")
+        expect(to_app).to_have_attribute("href", re.compile("^otpauth://totp/.*secret="))
+        expect(phone.get_by_role("img", name="QR code")).to_be_visible()
+        assert barriers(phone) == []
 
 
 def test_name_and_picture_are_shown_at_once(

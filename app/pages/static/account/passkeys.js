@@ -13,7 +13,7 @@ import { onDemand } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { createPasskey, isPossible, NoPasskey } from "../base/webauthn.js";
 import { deviceWords } from "../console/agents.js";
-import { button } from "../console/fields.js";
+import { button, warnOfLoss } from "../console/fields.js";
 import { badge, empty, panel } from "../console/panel.js";
 import { table } from "../console/table.js";
 import { toast } from "../console/toast.js";
@@ -145,6 +145,7 @@ function nameDialog(title, verb, value, submit) {
       return false;
     },
   });
+  warnOfLoss(/** @type {HTMLFormElement} */ (name.form));
   name.select();
   return problem;
 }

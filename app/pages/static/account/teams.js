@@ -24,7 +24,7 @@ const DESCRIPTION_LENGTH = 512;
 
 open(async (me) => {
   const mayCreate = me.role === "admin" || byId("main").dataset.ownTeams !== undefined;
-  const create = (kind = "") =>
+  const create = (kind = "secondary") =>
     mayCreate && button(t("teams.new"), { class: kind, click: () => askForTeam() });
   replace(byId("page-actions"), create("primary"));
   const [used, archived] = await load(() => Promise.all([all(false), all(true)]));

@@ -54,7 +54,10 @@ export function showOnce({ title, text, lines, file, about = [] }) {
       },
     });
     // A key that is still held, or the second press of a double click, meant what led here.
-    done.addEventListener("keydown", (event) => event.repeat && event.preventDefault());
+    body.addEventListener(
+      "keydown",
+      (event) => event.repeat && [" ", "Enter"].includes(event.key) && event.preventDefault(),
+    );
     done.addEventListener("click", ({ detail }) => detail < 2 && close());
   });
 }
