@@ -31,12 +31,19 @@ class EmailUnchanged(BadRequest):
     message = "This is already the account's e-mail address."
 
 
+class EmailVerified(BadRequest):
+    """The address has been confirmed."""
+
+    message = "This e-mail address is confirmed already."
+
+
 class NoPendingChange(BadRequest):
     """No change of the address was requested, or it has ended."""
 
     message = "No change of the e-mail address is pending."
 
 
+SEND_CONFIRMATION = (EmailVerified, EmailBlocked)
 CONFIRM = (AccountDisabled, EmailExists)
 RESEND_CHANGE = (NoPendingChange, PendingActivation, EmailBlocked, EmailExists)
 REQUEST_CHANGE = (EmailInvalid, PendingActivation, EmailUnchanged, *ADDRESS_REFUSED, EmailExists)

@@ -13,6 +13,7 @@ from app.contact_verification.errors import (
     ContactVerificationExpired,
     ContactVerificationInvalid,
     EmailUnchanged,
+    EmailVerified,
     NoPendingChange,
 )
 from app.contact_verification.models import ContactToken, LinkPurpose
@@ -126,6 +127,25 @@ def resend_change(rt: Runtime, principal: Principal, *, client: Client, browser:
             users.record(rt, session, Action.USER_RESEND_EMAIL_CHANGE, account, client)
 
 
+def send_confirmation(rt: Runtime, principal: Principal, *, client: Client, browser: str) -> None:
+    """Mail the link that confirms the address that the account has.
+
+    Raises: errors.SEND_CONFIRMATION, RateLimited; AccountDisabled or TokenInvalid if the account
+    was disabled or the session ended in the meantime.
+    """
+    purpose, address = LinkPurpose.REGISTER_ACTIVATION, principal.account.email
+    _require_unverified(principal.account)
+    users.require_not_blocked(rt, address)
+    if seconds := tokens.seconds_to_wait(rt, principal.user_id, purpose, address):
+        raise RateLimited(retry_after=seconds)
+    _count_mail(rt, principal.user_id, address)
+    with rt.transaction() as session:
+        account = sessions.lock_account(rt, session, principal)
+        _require_unverified(account)
+        if tokens.send(rt, session, account, purpose, account.email, browser):
+            users.record(rt, session, Action.USER_RESEND_REGISTRATION, account, client)
+
+
 def _confirm(rt: Runtime, token: str, client: Client, browser: str | None) -> ConfirmationResult:
     with rt.reading() as session:
         tokens.peek(rt, session, token, CONFIRMABLE)  # bogus tokens must not take a write lock
@@ -202,6 +222,11 @@ def _require_changeable(account: Account, address: str) -> None:
     users.require_activated(account)
     if address == account.email:
         raise EmailUnchanged
+
+
+def _require_unverified(account: Account) -> None:
+    if account.email_verified:
+        raise EmailVerified
 
 
 def _pending_address(account: Account) -> str:

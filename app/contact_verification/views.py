@@ -19,6 +19,7 @@ from app.web.schema import MAX_INPUT_LENGTH, MessageData, RequestSchema, text
 from app.web.site import LOGIN_PAGE, to_page
 
 SECURITY_PAGE = "/settings/security"
+SENT = "A mail is on its way to the address of the account."
 RESENT = "A new mail is on its way to the new address, unless one was sent a moment ago."
 
 
@@ -84,3 +85,14 @@ def resend_change(principal: Principal) -> dict[str, str]:
     browser = cookies.remember_browser(tokens.longest_life(rt))
     service.resend_change(rt, principal, client=client(), browser=browser)
     return {"message": RESENT}
+
+
+@bp.post("/email/confirmation/send")
+@login_required()
+@answers(MessageData(), errors=errors.SEND_CONFIRMATION, name="sendEmailConfirmation")
+def send_confirmation(principal: Principal) -> dict[str, str]:
+    """Mail the link that confirms the current address, which nobody has confirmed yet."""
+    rt = runtime()
+    browser = cookies.remember_browser(tokens.longest_life(rt))
+    service.send_confirmation(rt, principal, client=client(), browser=browser)
+    return {"message": SENT}

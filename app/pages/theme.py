@@ -7,6 +7,7 @@ from app.pages.colors import contrast, mixed, readable, shifted
 TEXT = 4.5
 CONTROL = 3.0
 WHITE, BLACK = "#ffffff", "#0b0d10"
+INK = ("ink", "muted", "good", "warn", "bad")  # what is written in
 
 LIGHT = {
     "page": "#f6f7f9",
@@ -25,6 +26,7 @@ LIGHT = {
     "shadow": "0 1px 2px rgb(16 24 40 / 5%), 0 12px 32px -8px rgb(16 24 40 / 10%)",
     "scrim": "rgb(16 24 40 / 45%)",
 }
+PAPER = LIGHT | dict.fromkeys(("page", "card", "field"), WHITE) | dict.fromkeys(INK, "#000000")
 DARK = {
     "page": "#0c0e11",
     "card": "#15181c",
@@ -68,13 +70,18 @@ def palette(base: dict[str, str], accent: str, *, is_dark: bool) -> dict[str, st
 
 @cache
 def style_sheet(accent: str) -> str:
-    """Return the CSS for an accent colour; `data-theme` of the root element chooses a theme."""
+    """Return the CSS for an accent colour; `data-theme` of the root element chooses a theme.
+
+    On paper everything is black on white.
+    """
     light = _declarations(palette(LIGHT, accent, is_dark=False), "light")
     dark = _declarations(palette(DARK, accent, is_dark=True), "dark")
+    paper = _declarations(PAPER, "light")
     return (
         f":root{{{light}}}\n"
         f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n"
         f":root[data-theme=dark]{{{dark}}}\n"
+        f"@media print{{:root:root{{{paper}}}}}\n"
     )
 
 

@@ -552,3 +552,42 @@ def test_ending_ones_own_session_drops_no_change_of_address(rt, signed_in, user,
     link = mailbox.link(mailbox.only())
     signed_in.post("/auth/logout").ok()
     assert outcome(signed_in, link).startswith("email-changed")
+
+
+def confirm_own(client, **options):
+    return client.post("/auth/email/confirmation/send", **options)
+
+
+@pytest.mark.both_databases
+def test_an_address_that_was_never_confirmed_is_confirmed_later(rt, signed_in, user, mailbox):
+    confirm_own(signed_in).fails(400, "bad_request")
+    change_user(rt, user, email_verified_at=None, proven_at=None)
+    confirm_own(signed_in).ok()
+    message = mailbox.only()
+    assert addressee(message) == user.email
+    confirm_own(signed_in).fails(429, "rate_limited")
+    assert mailbox.read() == []
+    assert outcome(signed_in, mailbox.link(message)) == "register-activated"
+    assert signed_in.me().ok()["email_verified"] is True
+    # It was opened where it was asked for.
+    assert column_of(rt, user, "proven_at") is not None
+    [entry] = audit_rows(rt, "user_resend_registration")
+    assert entry.user_id == user.id
+
+
+def test_a_blocked_address_is_not_confirmed(rt, signed_in, user, mailbox):
+    change_user(rt, user, email_verified_at=None)
+    configure(rt, auth_local_email_blocklist=["example.com"])
+    confirm_own(signed_in).fails(400, "auth.email_blocked")
+    assert mailbox.read() == []
+
+
+def test_mails_of_confirmation_are_counted(rt, signed_in, user, mailbox, clock):
+    change_user(rt, user, email_verified_at=None)
+    sent = 0
+    while confirm_own(signed_in).status == 200:
+        sent += len(mailbox.read())
+        clock.advance(seconds=61)
+    assert 0 < sent < 100
+    assert mailbox.read() == []
+    confirm_own(signed_in.stranger()).fails(401, "auth.token_missing")

@@ -5,7 +5,7 @@ import re
 import zipfile
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Dialog, Locator, Page, Route, expect
 
 from app.users.models import User
 from tests.support import factories
@@ -23,6 +23,7 @@ from tests.support.pages import (
     fill,
     is_drawn,
     open_as,
+    opened,
     sign_in_by_api,
     told,
 )
@@ -91,6 +92,91 @@ def test_address_and_password_are_changed(page: Page, site: Site, complaints: Co
     assert site.post("/auth/login", login)["status"] == "authenticated"
 
 
+def test_an_address_that_is_not_confirmed_gets_another_mail(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    bob = site.add("bob", verified=False)
+    open_as(page, bob, "/settings/profile")
+    expect(section(page, "Your account")).to_contain_text("not confirmed")
+    page.goto("/settings/security")
+    address = section(page, "E-mail address")
+    send = address.get_by_role("button", name="Send the confirmation again")
+    send.click()
+    expect(toast(page)).to_contain_text("Check the mailbox of bob@example.com.")
+    expect(address.get_by_role("button", name="Send again in")).to_be_visible()
+    # Whoever asks too early is told how long to wait.
+    page.reload()
+    send.click()
+    expect(address.get_by_role("button", name="Send again in")).to_be_visible()
+    expect(page.locator("#said")).to_contain_text("Try again in")
+    complaints.take_refusal(429)
+    page.goto(site.mailed())
+    expect(page.get_by_role("status")).to_have_text("Your e-mail address is confirmed.")
+    expect(address).not_to_contain_text("not confirmed")
+    # A new address that was mistyped is changed where it was typed.
+    address.get_by_role("button", name="Change", exact=True).click()
+    field = address.get_by_label("New address")
+    field.fill("bbo@new.example")
+    field.press("Enter")
+    expect(address).to_contain_text("Not confirmed yet: bbo@new.example")
+    address.get_by_role("button", name="Change it").click()
+    expect(field).to_be_focused()
+    expect(field).to_have_value("bbo@new.example")
+
+
+def test_what_is_typed_is_not_left_unasked(page: Page, site: Site) -> None:
+    asked: list[str] = []
+
+    def answer(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    page.on("dialog", answer)
+    open_as(page, site.ada, "/settings/profile")
+    name = section(page, "Name").get_by_label("Display name")
+    name.fill("Ada")
+    page.reload()
+    assert asked == ["beforeunload"]
+    name.fill("Ada L.")
+    name.press("Enter")
+    expect(page.locator("#me")).to_contain_text("Ada L.")
+    page.goto("/settings/teams")
+    page.get_by_role("button", name="New team").first.click()
+    fill(page, name="Readers")
+    page.goto("/settings/security")
+    assert asked == ["beforeunload"] * 2
+    # Passwords alone are soon typed again.
+    fill(page, new_password="a new long password")
+    page.reload()
+    address = section(page, "E-mail address")
+    address.get_by_role("button", name="Change", exact=True).click()
+    address.get_by_label("New address").fill("ada@new.example")
+    page.goto("/settings/profile")
+    assert asked == ["beforeunload"] * 3
+
+
+def test_a_button_is_busy_only_while_somebody_waits(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    open_as(page, site.ada, "/settings/data")
+    demand_confirmation(page, site)
+    waiting: list[Route] = []
+    page.route("**/auth/confirmation", lambda route: waiting.append(route))
+    button = page.locator("#export button").first
+    with page.expect_request("**/auth/confirmation"):
+        button.click()
+    expect(button).to_have_text("Collecting…")
+    waiting.pop().continue_()
+    dialog = page.get_by_role("dialog", name="Confirm that it is you")
+    expect(dialog).to_be_visible()
+    complaints.take_refusal(412)
+    expect(button).to_have_text("Download archive")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(button).to_have_text("Download archive")
+    expect(button).not_to_have_attribute("aria-disabled", "true")
+
+
 def test_passkeys_are_added_renamed_and_deleted(
     page: Page, site: Site, complaints: Complaints
 ) -> None:
@@ -99,10 +185,13 @@ def test_passkeys_are_added_renamed_and_deleted(
     passkeys = section(page, "Passkeys")
     passkeys.get_by_role("button", name="Add a passkey").click()
     name = page.get_by_role("dialog").get_by_label("Name")
-    expect(name).to_have_value(re.compile("Linux|Mac|Windows"))
+    expect(name).to_have_value(re.compile("^Chrome on (Linux|Mac|Windows)$"))
     name.fill(MARKUP)
     name.press("Enter")
     expect(passkeys.get_by_role("rowheader")).to_contain_text(MARKUP)
+    rename = passkeys.get_by_role("button", name="Rename:")
+    expect(rename).to_be_focused()
+    expect(page.locator("#toasts")).to_contain_text("The passkey is added.")
     assert len(device.passkeys) == 1
     passkeys.get_by_role("button", name="Add a passkey").click()
     name.press("Enter")
@@ -112,6 +201,8 @@ def test_passkeys_are_added_renamed_and_deleted(
     name.fill("My laptop")
     name.press("Enter")
     expect(passkeys.get_by_role("rowheader")).to_contain_text("My laptop")
+    expect(rename).to_be_focused()
+    expect(page.locator("#toasts")).to_contain_text("Saved.")
     # Long after the sign-in the owner is asked for, and a passkey is proof enough.
     demand_confirmation(page, site)
     passkeys.get_by_role("button", name="Delete: My laptop").click()
@@ -122,6 +213,7 @@ def test_passkeys_are_added_renamed_and_deleted(
     dialog.get_by_role("button", name="Use a passkey").click()
     expect(passkeys).to_contain_text("No passkeys yet")
     expect(passkeys.get_by_role("heading")).to_be_focused()
+    expect(page.locator("#toasts")).to_contain_text("The passkey is deleted.")
     # At an address beside the first none is made.
     kept = len(device.passkeys)
     site.configure(public_site_url=["https://cloud.example.com", site.origin])
@@ -148,6 +240,8 @@ def test_two_steps_are_set_up_and_turned_off(
     assert f"secret={secret}&" in drawn.value.post_data_json["otpauth_uri"]
     app = Authenticator(secret, site.rt.clock)
     assert barriers(page) == []
+    to_app = dialog.get_by_role("link", name="Open in an authenticator app")
+    expect(to_app).to_have_count(0)  # the camera of a phone sees the picture
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     dialog.get_by_role("button", name="Copy").click()
     expect(dialog.locator(".said")).to_have_text("Copied")
@@ -162,11 +256,29 @@ def test_two_steps_are_set_up_and_turned_off(
     expect(codes).to_be_visible()
     shown = codes.locator("code").all_inner_texts()
     assert len(set(shown)) == 10
-    page.keyboard.press("Escape")  # they are not shown again
+    # They are not shown again, so neither a key too many nor a double click closes them.
+    expect(codes.get_by_role("button", name="Copy", exact=True)).to_be_focused()
+    page.keyboard.press("Escape")
+    kept = codes.get_by_role("button", name="I have kept a copy")
+    page.keyboard.down("Enter")
+    expect(codes.get_by_role("button", name="Copied")).to_be_focused()
+    kept.focus()
+    page.keyboard.down("Enter")  # the same, still held
+    page.keyboard.up("Enter")
+    kept.dispatch_event("click", {"detail": 2})
     with page.expect_download() as download:
         codes.get_by_role("link", name="Download").click()
-    assert all(one in download.value.path().read_text() for one in shown)
+    said = ["Gatehouse, account ada", "Made on ", "Each works once", *shown]
+    assert [one for one in said if one not in download.value.path().read_text()] == []
     assert barriers(page) == []
+    # On paper they are black on white, and alone.
+    page.emulate_media(media="print", color_scheme="dark")
+    expect(codes.get_by_text("Gatehouse, account ada")).to_be_visible()
+    expect(page.locator("#main")).to_be_hidden()
+    expect(kept).to_be_hidden()
+    expect(codes).to_have_css("color", "rgb(0, 0, 0)")
+    expect(codes).to_have_css("background-color", "rgb(255, 255, 255)")
+    page.emulate_media(media="screen", color_scheme="light")
     codes.get_by_role("button", name="I have kept a copy").click()
     expect(steps).to_contain_text("Recovery codes left10")
     steps.get_by_role("button", name="New recovery codes").click()
@@ -182,6 +294,19 @@ def test_two_steps_are_set_up_and_turned_off(
     expect(steps.get_by_role("button", name="Set up")).to_be_visible()
     expect(steps.get_by_role("heading")).to_be_focused()
     assert told(page, "/auth/mfa")["enabled"] is False
+
+
+def test_a_phone_opens_its_own_authenticator(
+    site: Site, chromium: Browser, complaints: Complaints
+) -> None:
+    small = {"has_touch": True, "is_mobile": True, "viewport": SMALL}
+    with opened(chromium, site.origin, complaints, **small) as phone:
+        open_as(phone, site.ada, "/settings/security")
+        section(phone, "Two-step sign-in").get_by_role("button", name="Set up").click()
+        to_app = phone.get_by_role("link", name="Open in an authenticator app")
+        expect(to_app).to_have_attribute("href", re.compile("^otpauth://totp/.*secret="))
+        expect(phone.get_by_role("img", name="QR code")).to_be_visible()
+        assert barriers(phone) == []
 
 
 def test_name_and_picture_are_shown_at_once(
@@ -266,10 +391,22 @@ def test_preferences_are_saved_as_they_are_chosen(page: Page, site: Site) -> Non
     look = section(page, "Language and look")
     look.get_by_label("Colours").select_option("dark")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    with page.expect_response("**/auth/preferences"):
-        look.get_by_label("Time zone").select_option("Europe/Berlin")
+    of_device = look.get_by_role("switch", name="Time zone of the device")
+    expect(of_device).to_be_checked()
+    of_device.click()
+    zone = look.get_by_role("combobox", name="Time zone", exact=True)
+    expect(zone).to_be_focused()
+    zone.fill("Atlantis")
+    zone.press("Enter")
+    expect(zone).to_have_accessible_description(re.compile("not one time zone"))
+    options = look.locator("datalist option")
+    expect(options.and_(look.locator("[value*='Asia/Tokyo (UTC+9)']"))).to_have_count(1)
+    zone.fill("berlin")
+    zone.press("Enter")
+    expect(zone).to_have_value(re.compile(r"^Europe/Berlin \(UTC\+[12]\)$"))
     look.get_by_label("Language").select_option("de")
     expect(page.get_by_role("heading", name="Einstellungen", level=1)).to_be_visible()
+    expect(toast(page)).to_contain_text("Gespeichert.")
     preferences = told(page, "/auth/me")["preferences"]
     assert isinstance(preferences, dict)
     chosen = {

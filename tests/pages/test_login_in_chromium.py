@@ -3,10 +3,18 @@
 import re
 from urllib.parse import urlencode, urlsplit
 
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.support.browser import Complaints, needs_chromium
-from tests.support.pages import Site, is_ready, is_signed_in, open_as, sign_in, sign_out
+from tests.support.pages import (
+    Site,
+    is_ready,
+    is_signed_in,
+    open_as,
+    opened,
+    sign_in,
+    sign_out,
+)
 
 pytestmark = needs_chromium
 
@@ -89,9 +97,11 @@ def test_a_sign_in_leads_where_it_was_asked_to_but_never_elsewhere(page: Page, s
 def test_the_keyboard_alone_signs_in(page: Page, site: Site) -> None:
     page.goto("/login")
     is_ready(page)
+    expect(page.locator("#identifier")).to_be_focused()
+    for _ in range(2):
+        page.keyboard.press("Shift+Tab")
     names = []
     for _ in range(8):
-        page.keyboard.press("Tab")
         focused = page.locator(":focus")
         names.append(focused.get_attribute("id") or focused.inner_text() or "reveal")
         if names[-1] == "identifier":
@@ -99,12 +109,30 @@ def test_the_keyboard_alone_signs_in(page: Page, site: Site) -> None:
         if names[-1] == "password":
             page.keyboard.type(site.ada.password)
         assert focused.evaluate("node => getComputedStyle(node).outlineStyle") == "solid"
+        page.keyboard.press("Tab")
     assert names == [
         "Skip to the content", "Gatehouse", "identifier", "password", "reveal", "Forgot password?",
         "Sign in", "passkey",
     ]  # fmt: skip
     page.locator("#password").press("Enter")
     is_signed_in(page, site.ada)
+
+
+def test_the_cursor_is_in_the_first_field_where_nothing_else_is_to_be_read(
+    page: Page, site: Site, chromium: Browser, complaints: Complaints
+) -> None:
+    for path, field in (("/register", "username"), ("/reset-password", "email")):
+        page.goto(path)
+        expect(page.locator(f"#{field}")).to_be_focused()
+    page.goto("/login?signed_out=1")
+    expect(page.get_by_text("You are signed out.")).to_be_visible()
+    is_ready(page)
+    expect(page.locator("input:focus")).to_have_count(0)
+    # The keyboard of a phone would cover the page.
+    with opened(chromium, site.origin, complaints, has_touch=True, is_mobile=True) as phone:
+        phone.goto("/login")
+        is_ready(phone)
+        expect(phone.locator("input:focus")).to_have_count(0)
 
 
 def test_who_is_signed_in_already_is_not_sent_on(page: Page, site: Site) -> None:

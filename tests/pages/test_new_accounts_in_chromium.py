@@ -48,6 +48,29 @@ def test_an_account_that_has_to_be_activated_is_so_by_its_mail(
     is_signed_in(page, BOB)
 
 
+def test_an_address_that_was_mistyped_is_changed(
+    page: Page, site: Site, complaints: Complaints
+) -> None:
+    site.configure(auth_register_activation_enabled="true")
+    page.goto("/register")
+    name, email = page.get_by_label("Username"), page.get_by_label("E-mail address")
+    expect(name).to_be_focused()
+    register(page, email="bbo@example.com")
+    expect(page.get_by_text("bbo@example.com")).to_be_visible()
+    complaints.take_refusal(403)
+    page.get_by_role("button", name="Change it").click()
+    expect(page.get_by_role("heading", name="Create an account")).to_be_visible()
+    expect(email).to_be_focused()
+    expect(email).to_have_value("bbo@example.com")
+    expect(page.get_by_label("Password", exact=True)).to_have_value(PASSWORD)
+    register(page)
+    expect(name).to_have_accessible_description(re.compile("just created for bbo@example.com"))
+    complaints.take_refusal(400)
+    register(page, username="bobby")
+    expect(page.get_by_text("bob@example.com")).to_be_visible()
+    complaints.take_refusal(403)
+
+
 def test_what_does_not_fit_is_said_at_its_field_without_asking_the_service(
     page: Page, site: Site
 ) -> None:

@@ -43,11 +43,18 @@ async function show() {
   );
   const linked = new Set(links.map((one) => `${one.provider_kind}/${one.provider_key}`));
   const free = providers.filter((one) => !linked.has(`${one.kind}/${one.key}`));
-  replace(byId("content"), linksPanel(links), free.length > 0 && connectPanel(free));
+  replace(
+    byId("content"),
+    linksPanel(links, free),
+    links.length > 0 && free.length > 0 && connectPanel(free),
+  );
 }
 
-/** @param {Link[]} links */
-function linksPanel(links) {
+/**
+ * @param {Link[]} links
+ * @param {Provider[]} free those that are not connected
+ */
+function linksPanel(links, free) {
   const columns = [
     {
       label: t("connections.service"),
@@ -82,7 +89,11 @@ function linksPanel(links) {
     {},
     links.length > 0
       ? table(t("connections.yours"), columns, links)
-      : empty(t("connections.empty"), t("connections.empty_text")),
+      : empty(
+          t("connections.empty"),
+          t(free.length > 0 ? "connections.empty_text" : "connections.none_offered"),
+          ...connectButtons(free),
+        ),
   );
 }
 
@@ -116,15 +127,19 @@ function disconnectButton(link) {
 }
 
 /** @param {Provider[]} providers */
-function connectPanel(providers) {
-  const buttons = providers.map((provider) =>
+function connectButtons(providers) {
+  return providers.map((provider) =>
     actButton(t("connections.connect", { name: provider.display_name }), {}, () => begin(provider)),
   );
+}
+
+/** @param {Provider[]} providers */
+function connectPanel(providers) {
   return panel(
     "connect",
     t("connections.more"),
     { lead: t("connections.more_lead") },
-    el("div", { class: "form-actions" }, ...buttons),
+    el("div", { class: "form-actions" }, ...connectButtons(providers)),
   );
 }
 

@@ -6,15 +6,19 @@ import { asOwner } from "../base/confirm.js";
 import { el, replace } from "../base/dom.js";
 import { field, handle, textInput } from "../base/form.js";
 import { rich, t } from "../base/i18n.js";
+import { sendButton } from "../base/pause.js";
 import { onDemand } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { CHECKS } from "../base/rules.js";
-import { actButton, button, submitLine } from "../console/fields.js";
+import { button, submitLine, warnOfLoss } from "../console/fields.js";
 import { badge, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
 
 /** @import { Me } from "../base/session.js" */
 /** @typedef {Pick<Me, "email" | "email_verified" | "pending_email">} Address */
+
+/** The usual time between two mails; the service says if it is longer. */
+const AGAIN_SECONDS = 60;
 
 /**
  * @param {HTMLElement} host
@@ -23,33 +27,60 @@ import { toast } from "../console/toast.js";
 export function showEmail(host, address) {
   const change = button(t("email.change"), { "aria-expanded": "false" });
   const form = changeForm(host, change);
-  change.addEventListener("click", () => {
-    form.hidden = !form.hidden;
-    change.setAttribute("aria-expanded", String(!form.hidden));
-    if (!form.hidden) form.querySelector("input")?.focus();
-  });
-  const state = address.email_verified
-    ? badge(t("security.confirmed"), "good")
-    : badge(t("security.unconfirmed"), "warn");
+  const open = (/** @type {boolean} */ isOpen, value = "") => {
+    form.hidden = !isOpen;
+    change.setAttribute("aria-expanded", String(isOpen));
+    const input = form.querySelector("input");
+    if (value && input) input.value = value;
+    if (isOpen) input?.focus();
+  };
+  change.addEventListener("click", () => open(form.hidden));
   replace(
     host,
     panel(
       "address",
       t("security.address"),
       { actions: [change] },
-      el("p", { class: "line" }, el("span", {}, address.email), state),
-      pending(address),
+      el("p", { class: "line" }, el("span", {}, address.email), ...state(address)),
+      pending(address, (waiting) => open(true, waiting)),
       form,
     ),
   );
 }
 
 /** @param {Address} address */
-function pending({ pending_email: waiting }) {
+function state({ email, email_verified: isConfirmed }) {
+  if (isConfirmed) return [badge(t("security.confirmed"), "good")];
+  const send = sendButton(t("email.confirm"), {
+    class: "secondary small",
+    busy: t("one_moment"),
+    async send() {
+      await orSignIn(call("post", "/auth/email/confirmation/send"));
+      toast(t("email.sent", { email }));
+      return AGAIN_SECONDS;
+    },
+  });
+  return [badge(t("security.unconfirmed"), "warn"), send];
+}
+
+/**
+ * @param {Address} address
+ * @param {(waiting: string) => void} changeIt
+ */
+function pending({ pending_email: waiting }, changeIt) {
   if (!waiting) return null;
-  const again = actButton(t("email.resend"), { class: "secondary small" }, async () => {
-    await orSignIn(call("post", "/auth/email/change/resend"));
-    toast(t("email.resent"));
+  const again = sendButton(t("email.resend"), {
+    class: "secondary small",
+    busy: t("one_moment"),
+    async send() {
+      await orSignIn(call("post", "/auth/email/change/resend"));
+      toast(t("email.resent"));
+      return AGAIN_SECONDS;
+    },
+  });
+  const edit = button(t("email.edit"), {
+    class: "secondary small",
+    click: () => changeIt(waiting),
   });
   return el(
     "div",
@@ -58,7 +89,7 @@ function pending({ pending_email: waiting }) {
       "div",
       {},
       el("p", {}, ...rich("email.pending", { email: el("strong", {}, waiting) })),
-      el("p", { class: "actions" }, again),
+      el("p", { class: "actions" }, again, edit),
     ),
   );
 }
@@ -80,6 +111,7 @@ function changeForm(host, opener) {
     field(t("email.new"), input, { hint: t("email.hint") }),
     submitLine(t("email.submit")),
   );
+  warnOfLoss(form);
   handle(form, {
     busy: t("one_moment"),
     checks: { new_email: CHECKS.email ?? (() => "") },

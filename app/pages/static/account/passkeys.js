@@ -12,8 +12,8 @@ import { showNotice, showProblem } from "../base/problem.js";
 import { onDemand } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { createPasskey, isPossible, NoPasskey } from "../base/webauthn.js";
-import { platformWords } from "../console/agents.js";
-import { button } from "../console/fields.js";
+import { deviceWords } from "../console/agents.js";
+import { button, warnOfLoss } from "../console/fields.js";
 import { badge, empty, panel } from "../console/panel.js";
 import { table } from "../console/table.js";
 import { toast } from "../console/toast.js";
@@ -29,7 +29,8 @@ const NAME_FIELDS = { "passkey.name_invalid": "name", "passkey.name_too_long": "
  * @param {Passkey[]} passkeys
  */
 export function showPasskeys(host, passkeys) {
-  const add = isPossible() && button(t("passkeys.add"), { click: () => askName(host) });
+  const add = () => isPossible() && button(t("passkeys.add"), { click: () => askName(host) });
+  const isEmpty = passkeys.length === 0;
   const columns = [
     {
       label: t("passkeys.name"),
@@ -54,6 +55,7 @@ export function showPasskeys(host, passkeys) {
       cell: (/** @type {Passkey} */ one) => [
         button(t("passkeys.rename"), {
           class: "link",
+          id: renameId(one.id),
           "aria-label": `${t("passkeys.rename")}: ${one.name}`,
           click: () => rename(host, one),
         }),
@@ -66,7 +68,7 @@ export function showPasskeys(host, passkeys) {
     panel(
       "passkeys",
       t("passkeys.title"),
-      { lead: t("passkeys.lead"), actions: [add] },
+      { lead: t("passkeys.lead"), actions: [!isEmpty && add()] },
       !isPossible() &&
         el(
           "p",
@@ -77,11 +79,16 @@ export function showPasskeys(host, passkeys) {
               : "passkey.unsupported",
           ),
         ),
-      passkeys.length > 0
-        ? table(t("passkeys.title"), columns, passkeys)
-        : isPossible() && empty(t("passkeys.empty"), t("passkeys.empty_text")),
+      isEmpty
+        ? isPossible() && empty(t("passkeys.empty"), t("passkeys.empty_text"), add())
+        : table(t("passkeys.title"), columns, passkeys),
     ),
   );
+}
+
+/** @param {number} id */
+function renameId(id) {
+  return `rename-passkey-${id}`;
 }
 
 /** What the browser is told of them; nothing here waits for it to arrive. */
@@ -90,17 +97,21 @@ function signals() {
 }
 
 /**
- * Shows, and tells the browser, what has changed.
+ * Shows, and tells the browser, what has changed; the focus goes to the passkey `id`, if given, and
+ * else to the heading.
  * @param {HTMLElement} host
- * @param {import("../base/signals.js").Told | null} [before] what browsers knew before
+ * @param {string} done what is said of it
+ * @param {{ id?: number, before?: import("../base/signals.js").Told | null }} [what] `before` is
+ *   what browsers knew before
  */
-async function reload(host, before) {
+async function reload(host, done, { id = 0, before } = {}) {
   signals().then(
     ({ tellOfPasskeys }) => tellOfPasskeys(before),
     () => undefined,
   );
   showPasskeys(host, await orSignIn(call("get", "/auth/passkeys")));
-  host.querySelector("h2")?.focus();
+  (document.getElementById(renameId(id)) ?? host.querySelector("h2"))?.focus();
+  if (done) toast(done);
 }
 
 /**
@@ -108,7 +119,8 @@ async function reload(host, before) {
  * @param {string} title
  * @param {string} verb
  * @param {string} value
- * @param {(name: string) => Promise<boolean | void>} submit false leaves the dialog open
+ * @param {(name: string) => Promise<(() => Promise<void>) | null>} submit returns what is left to
+ *   do when the dialog is closed, or null to leave it open
  */
 function nameDialog(title, verb, value, submit) {
   const name = textInput("name", {
@@ -122,7 +134,10 @@ function nameDialog(title, verb, value, submit) {
     fields: NAME_FIELDS,
     async submit(values) {
       replace(problem);
-      if ((await submit(values.name ?? "")) !== false) close();
+      const goOn = await submit(values.name ?? "");
+      if (!goOn) return;
+      close();
+      await goOn().catch(showProblem);
     },
     taken(refusal) {
       if (refusal.code in NAME_FIELDS) return false;
@@ -130,6 +145,7 @@ function nameDialog(title, verb, value, submit) {
       return false;
     },
   });
+  warnOfLoss(/** @type {HTMLFormElement} */ (name.form));
   name.select();
   return problem;
 }
@@ -139,28 +155,26 @@ function askName(host) {
   const problem = nameDialog(
     t("passkeys.add"),
     t("passkeys.continue"),
-    platformWords(navigator.userAgent),
+    deviceWords(navigator.userAgent),
     async (name) => {
       const started = await asOwner(t("passkeys.why_add"), () =>
         orSignIn(call("post", "/auth/passkeys/register/start", { body: { name } })),
       );
-      if (!started) return false;
+      if (!started) return null;
       let credential;
       try {
         credential = await createPasskey(started.public_key.publicKey);
       } catch (error) {
         if (!(error instanceof NoPasskey)) throw error;
         problem.textContent = error.isSilent ? "" : t(`passkey.${error.reason}`);
-        return false;
+        return null;
       }
-      await orSignIn(
+      const { id } = await orSignIn(
         call("post", "/auth/passkeys/register/finish", {
           body: { flow_id: started.flow_id, credential, name },
         }),
       );
-      toast(t("passkeys.added"));
-      await reload(host);
-      return true;
+      return () => reload(host, t("passkeys.added"), { id });
     },
   );
 }
@@ -174,8 +188,7 @@ function rename(host, { id, name: before }) {
     await orSignIn(
       call("patch", "/auth/passkeys/{passkey_id}", { path: { passkey_id: id }, body: { name } }),
     );
-    toast(t("saved"));
-    await reload(host);
+    return () => reload(host, t("saved"), { id });
   });
 }
 
@@ -201,8 +214,7 @@ function deleteButton(host, { id, name }) {
       return true;
     });
     if (!done) return;
-    toast(t("passkeys.deleted"));
-    await reload(host, before);
+    await reload(host, t("passkeys.deleted"), { before });
   };
   remove.addEventListener("click", () =>
     act(remove, t("one_moment"), work, {
@@ -220,7 +232,7 @@ function deleteButton(host, { id, name }) {
 async function failed(host, error) {
   const { code } = /** @type {{ code?: string }} */ (error);
   if (code === "not_found") {
-    await reload(host).catch(showProblem);
+    await reload(host, "").catch(showProblem);
     showNotice(t("list.gone"));
   } else showProblem(error, { own: { conflict: "security.last_way" } });
 }

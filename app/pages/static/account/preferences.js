@@ -1,5 +1,5 @@
 // @ts-check
-// What somebody prefers; each choice is saved at once.
+// What somebody prefers; each choice is saved at once, and what is typed by a button.
 
 import { call } from "../base/api.js";
 import { remember } from "../base/kept.js";
@@ -13,6 +13,7 @@ import { checkbox, select } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
+import { zoneChoice } from "./time_zone.js";
 
 /** @import { Data } from "../../types" */
 /** @typedef {Data<"patch", "/auth/preferences">} Preferences */
@@ -32,6 +33,9 @@ open(async () => {
   /** @type {Partial<Preferences>} */
   const now = me.preferences ?? {};
   replace(byId("content"), lookPanel(now), filesPanel(now));
+  const { isSaved, ...state } = window.history.state ?? {};
+  window.history.replaceState(state, "");
+  if (isSaved) toast(t("saved")); // the language, in which the page was loaded again
 });
 
 /** @param {Partial<Preferences>} now */
@@ -48,20 +52,8 @@ function lookPanel(now) {
     ["system", "light", "dark"].map((one) => [one, t(`theme.${one}`)]),
     { value: now.theme_mode ?? "system" },
   );
-  const zones = ["browser", ...Intl.supportedValuesOf("timeZone")];
-  const current = now.display_time_zone ?? "browser";
-  if (!zones.includes(current)) zones.push(current);
-  const zone = select(
-    "display_time_zone",
-    zones.map((one) => [
-      one,
-      one === "browser" ? t("preferences.zone_browser") : one.replaceAll("_", " "),
-    ]),
-    { value: current },
-  );
   saveOnChange(language, "language", readIn);
   saveOnChange(theme, "theme_mode", colour);
-  saveOnChange(zone, "display_time_zone");
   const hasThemes = document.getElementById("theme");
   return panel(
     "look",
@@ -72,7 +64,9 @@ function lookPanel(now) {
       { class: "choices-column" },
       offered.length > 1 && field(t("preferences.language"), language),
       hasThemes && field(t("preferences.theme"), theme),
-      field(t("preferences.zone"), zone, { hint: t("preferences.zone_hint") }),
+      ...zoneChoice(now.display_time_zone ?? "browser", (zone) =>
+        save({ display_time_zone: zone }),
+      ),
     ),
   );
 }
@@ -142,6 +136,7 @@ async function save(change) {
 /** @param {string} language */
 function readIn(language) {
   remember("service_language", language);
+  window.history.replaceState({ ...window.history.state, isSaved: true }, "");
   window.location.reload();
 }
 

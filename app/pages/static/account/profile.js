@@ -8,7 +8,7 @@ import { field, handle, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
-import { submitLine } from "../console/fields.js";
+import { submitLine, warnOfLoss } from "../console/fields.js";
 import { open, showWho } from "../console/open.js";
 import { badge, facts, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
@@ -55,6 +55,7 @@ function namePanel(me, changed) {
     }),
     submitLine(t("save")),
   );
+  const saved = warnOfLoss(form);
   handle(form, {
     busy: t("saving"),
     fields: { bad_request: "display_name" },
@@ -63,6 +64,7 @@ function namePanel(me, changed) {
         call("patch", "/auth/profile", { body: { display_name: display_name.trim() } }),
       );
       name.value = profile.display_name ?? "";
+      saved();
       changed(profile);
       toast(t("saved"));
     },
@@ -83,7 +85,8 @@ function accountPanel(me) {
         el(
           "span",
           { class: "line" },
-          me.email,
+          el("span", {}, me.email),
+          !me.email_verified && badge(t("security.unconfirmed"), "warn"),
           el("a", { href: "/settings/security" }, t("profile.change")),
         ),
       ],

@@ -14,7 +14,7 @@ import { showTwoStep } from "./two_step.js";
 
 open(async (me) => {
   const address = new URLSearchParams(window.location.search);
-  showVerification(address);
+  showVerification(address, { own: { "register-activated": "email.is_confirmed" } });
   if (address.get("contact_verification") === "email-changed") nameIsNew();
   const [ways, passkeys, factors] = await load(() =>
     orSignIn(
@@ -29,6 +29,6 @@ open(async (me) => {
   showEmail(email, me);
   showPassword(password, me, ways.methods.includes("password"));
   showPasskeys(keys, passkeys);
-  showTwoStep(twoStep, factors);
+  showTwoStep(twoStep, factors, me.username);
   replace(byId("content"), email, password.firstChild && password, keys, twoStep);
 });

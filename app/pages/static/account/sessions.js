@@ -67,6 +67,17 @@ function draw(sessions) {
       ],
       ordered,
     ),
+    sessions.length < 2 &&
+      el(
+        "p",
+        { class: "line" },
+        el("span", {}, t("sessions.only")),
+        el(
+          "a",
+          { class: "button secondary small", href: "/settings/activity" },
+          t("sessions.see_activity"),
+        ),
+      ),
   );
 }
 

@@ -10,7 +10,7 @@ import { t } from "../base/i18n.js";
 import { leaveFor } from "../base/page.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
-import { button } from "../console/fields.js";
+import { button, warnOfLoss } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { badge, empty, panel } from "../console/panel.js";
 import { table } from "../console/table.js";
@@ -24,7 +24,7 @@ const DESCRIPTION_LENGTH = 512;
 
 open(async (me) => {
   const mayCreate = me.role === "admin" || byId("main").dataset.ownTeams !== undefined;
-  const create = (kind = "") =>
+  const create = (kind = "secondary") =>
     mayCreate && button(t("teams.new"), { class: kind, click: () => askForTeam() });
   replace(byId("page-actions"), create("primary"));
   const [used, archived] = await load(() => Promise.all([all(false), all(true)]));
@@ -32,7 +32,11 @@ open(async (me) => {
     byId("content"),
     used.length > 0
       ? teamTable(t("teams.title"), used)
-      : empty(t("own_teams.empty"), t("teams.empty_text"), create()),
+      : empty(
+          t("own_teams.empty"),
+          t(mayCreate ? "own_teams.empty_own" : "own_teams.empty_text"),
+          create(),
+        ),
     archived.length > 0 &&
       panel(
         "archived",
@@ -79,14 +83,12 @@ function teamTable(label, teams) {
 }
 
 function askForTeam() {
+  const name = textInput("name", { id: "team-name", required: true, maxlength: NAME_LENGTH });
   formDialog(
     t("teams.new"),
     t("teams.create"),
     [
-      field(
-        t("teams.name"),
-        textInput("name", { id: "team-name", required: true, maxlength: NAME_LENGTH }),
-      ),
+      field(t("teams.name"), name),
       field(
         t("teams.description"),
         textInput("description", { id: "team-description", maxlength: DESCRIPTION_LENGTH }),
@@ -96,8 +98,10 @@ function askForTeam() {
       async submit({ name = "", description = "" }) {
         const body = { name: name.trim(), description: description.trim() };
         const team = await orSignIn(call("post", "/teams", { body }));
+        saved();
         await leaveFor(`/settings/teams/${team.id}`);
       },
     },
   );
+  const saved = warnOfLoss(/** @type {HTMLFormElement} */ (name.form));
 }

@@ -29,11 +29,12 @@ const CODE_OWN = { bad_request: "error.auth.mfa_code_invalid" };
 /**
  * @param {HTMLElement} host
  * @param {Mfa} mfa
+ * @param {string} username
  */
-export function showTwoStep(host, { factors, recovery_codes_remaining: left }) {
+export function showTwoStep(host, { factors, recovery_codes_remaining: left }, username) {
   const factor = factors.find((one) => one.method === "totp");
   if (!factor) {
-    const begin = actButton(t("two_step.set_up"), {}, () => setUp(host));
+    const begin = actButton(t("two_step.set_up"), {}, () => setUp(host, username));
     const off = badge(t("two_step.off"));
     replace(
       host,
@@ -52,7 +53,7 @@ export function showTwoStep(host, { factors, recovery_codes_remaining: left }) {
         t("two_step.new_codes"),
         t("two_step.new_codes_text"),
         t("two_step.make"),
-        (code) => newCodes(host, code),
+        (code) => newCodes(host, username, code),
       ),
   });
   const remove = button(t("two_step.turn_off"), {
@@ -62,7 +63,7 @@ export function showTwoStep(host, { factors, recovery_codes_remaining: left }) {
         t("two_step.turn_off"),
         t("two_step.turn_off_text"),
         t("two_step.turn_off"),
-        (code) => turnOff(host, factor.id, code),
+        (code) => turnOff(host, username, factor.id, code),
       ),
   });
   replace(
@@ -85,14 +86,20 @@ export function showTwoStep(host, { factors, recovery_codes_remaining: left }) {
   );
 }
 
-/** @param {HTMLElement} host */
-async function reload(host) {
-  showTwoStep(host, await orSignIn(call("get", "/auth/mfa")));
+/**
+ * @param {HTMLElement} host
+ * @param {string} username
+ */
+async function reload(host, username) {
+  showTwoStep(host, await orSignIn(call("get", "/auth/mfa")), username);
   host.querySelector("h2")?.focus();
 }
 
-/** @param {HTMLElement} host */
-async function setUp(host) {
+/**
+ * @param {HTMLElement} host
+ * @param {string} username
+ */
+async function setUp(host, username) {
   const flow = await asOwner(t("two_step.why"), () =>
     orSignIn(call("post", "/auth/mfa/totp/setup/start")),
   );
@@ -112,6 +119,11 @@ async function setUp(host) {
         el("li", {}, t("two_step.scan")),
       ),
       el("img", { class: "qr", src: url, alt: t("two_step.qr"), width: 192, height: 192 }),
+      el(
+        "p",
+        { class: "on-phone" },
+        el("a", { class: "button secondary", href: flow.otpauth_uri }, t("two_step.open_app")),
+      ),
       keyLine(flow.secret),
       codeField(t("two_step.code"), t("two_step.code_hint"), "numeric"),
     ],
@@ -126,9 +138,9 @@ async function setUp(host) {
           }),
         );
         close();
-        await showCodes(codes);
+        await showCodes(username, codes);
         toast(t("two_step.is_on"));
-        await reload(host);
+        await reload(host, username);
       },
     },
   );
@@ -191,37 +203,50 @@ function askForCode(title, text, verb, submit) {
 
 /**
  * @param {HTMLElement} host
+ * @param {string} username
  * @param {string} code
  */
-async function newCodes(host, code) {
+async function newCodes(host, username, code) {
   const codes = await orSignIn(
     call("post", "/auth/mfa/recovery-codes/regenerate", { body: { code } }),
   );
   return async () => {
-    await showCodes(codes);
-    await reload(host);
+    await showCodes(username, codes);
+    await reload(host, username);
   };
 }
 
 /**
  * @param {HTMLElement} host
+ * @param {string} username
  * @param {number} id
  * @param {string} code
  */
-async function turnOff(host, id, code) {
+async function turnOff(host, username, id, code) {
   await orSignIn(
     call("delete", "/auth/mfa/factors/{factor_id}", { path: { factor_id: id }, body: { code } }),
   );
   toast(t("two_step.is_off"));
-  return () => reload(host);
+  return () => reload(host, username);
 }
 
-/** @param {string[]} lines */
-function showCodes(lines) {
+/**
+ * @param {string} username
+ * @param {string[]} lines
+ */
+function showCodes(username, lines) {
   return showOnce({
     title: t("two_step.codes"),
     text: t("two_step.codes_text"),
     lines,
     file: "recovery-codes.txt",
+    about: [
+      t("two_step.codes_of", {
+        site: String(document.documentElement.dataset.site),
+        name: username,
+      }),
+      t("two_step.codes_made", { date: day(new Date().toISOString()) }),
+      t("two_step.codes_once"),
+    ],
   });
 }

@@ -2,7 +2,7 @@
 // Dialogs: the browser keeps the focus inside and returns it; Escape closes them.
 
 import { el } from "./dom.js";
-import { field, handle, mark, textInput } from "./form.js";
+import { field, handle, interrupt, mark, textInput } from "./form.js";
 import { t } from "./i18n.js";
 
 let number = 0;
@@ -24,8 +24,10 @@ export function openDialog(title, content, { focus, closed, isKept } = {}) {
     ...content,
     el("p", { class: "said visually-hidden", "aria-live": "polite" }),
   );
+  const goOn = interrupt();
   dialog.addEventListener("close", () => {
     dialog.remove();
+    goOn();
     closed?.();
   });
   if (isKept) {

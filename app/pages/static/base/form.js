@@ -25,6 +25,12 @@ const COMPLAINT = /^invalid JSON request body: (\w+): ([^;]*)/;
  * @property {(refusal: Refusal) => boolean} [taken] whether a refusal has been dealt with
  */
 
+/** What takes no longer is not worth a word. */
+const INSTANT_MS = 150;
+
+/** What buttons wait for. @type {Set<{ begin: () => void, end: () => void }>} */
+const waits = new Set();
+
 /**
  * A form that was sent before anything was there to send it: the texts may still be on their way.
  * @type {HTMLFormElement | null}
@@ -69,21 +75,52 @@ export function handle(form, handling) {
 }
 
 /**
- * Makes a button say what is going on; it stays focusable. Returns what undoes it.
+ * Makes a button say what is going on, unless that is over at once; it stays focusable. Returns
+ * what undoes it.
  * @param {HTMLElement} button
  * @param {string} text
  * @returns {() => void}
  */
 export function busy(button, text) {
   if (button.getAttribute("aria-disabled")) return () => undefined;
-  const before = [...button.childNodes];
   button.setAttribute("aria-disabled", "true");
-  button.replaceChildren(el("span", { class: "spinner" }), text);
-  return () => {
-    if (!button.getAttribute("aria-disabled")) return;
-    button.removeAttribute("aria-disabled");
-    button.replaceChildren(...before);
+  /** @type {ChildNode[] | null} */
+  let before = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const wait = {
+    begin() {
+      const top = [...document.querySelectorAll("dialog[open]")].at(-1);
+      if (top && !top.contains(button)) return;
+      timer = setTimeout(() => {
+        before = [...button.childNodes];
+        button.style.minWidth = `${button.offsetWidth}px`; // a shorter word moves nothing
+        button.replaceChildren(el("span", { class: "spinner" }), text);
+      }, INSTANT_MS);
+    },
+    end() {
+      clearTimeout(timer);
+      if (before) button.replaceChildren(...before);
+      button.style.minWidth = "";
+      before = null;
+    },
   };
+  waits.add(wait);
+  wait.begin();
+  return () => {
+    if (!waits.delete(wait)) return;
+    wait.end();
+    button.removeAttribute("aria-disabled");
+  };
+}
+
+/**
+ * Nobody waits while a dialog asks: buttons say what they do until the returned function is called.
+ */
+export function interrupt() {
+  const interrupted = [...waits];
+  for (const wait of interrupted) wait.end();
+  return () => interrupted.forEach((wait) => waits.has(wait) && wait.begin());
 }
 
 /**

@@ -2,7 +2,8 @@
 // A button that may be used again after some time, and counts down till then.
 
 import { Refusal } from "./api.js";
-import { el } from "./dom.js";
+import { el, say } from "./dom.js";
+import { waitText } from "./errors.js";
 import { act } from "./form.js";
 import { t } from "./i18n.js";
 import { showProblem } from "./problem.js";
@@ -23,7 +24,8 @@ export function sendButton(text, { class: kind = "secondary", busy, send, taken 
     const fail = (/** @type {unknown} */ error) => {
       if (taken?.(error)) return;
       if (error instanceof Refusal && error.status === 429) seconds = error.retryAfter;
-      if (!seconds) showProblem(error);
+      if (seconds) say(waitText(seconds));
+      else showProblem(error);
     };
     const work = async () => {
       seconds = await send();

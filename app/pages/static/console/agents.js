@@ -32,11 +32,6 @@ export function deviceWords(agent) {
   return browser || platform || t("agent.unknown");
 }
 
-/** @param {string | null} agent */
-export function platformWords(agent) {
-  return first(PLATFORMS, agent);
-}
-
 /**
  * @param {[RegExp, string][]} known
  * @param {string | null} agent

@@ -103,14 +103,20 @@ export function submitLine(text, ...others) {
 }
 
 /**
- * Asks before a page is left on which a form was changed. A form that was saved is drawn anew.
+ * Asks before a page is left on which something was typed into a form, other than a password.
+ * Returns what is called when a form is saved that stays; others are drawn anew.
  * @param {HTMLFormElement} form
  */
 export function warnOfLoss(form) {
   let isChanged = false;
-  form.addEventListener("input", () => (isChanged = true));
+  form.addEventListener("input", ({ target }) => {
+    if (!(target instanceof HTMLInputElement && target.type === "password")) isChanged = true;
+  });
   window.addEventListener(
     "beforeunload",
-    (event) => isChanged && form.isConnected && event.preventDefault(),
+    (event) => isChanged && form.isConnected && !form.hidden && event.preventDefault(),
   );
+  return () => {
+    isChanged = false;
+  };
 }

@@ -9,19 +9,28 @@ import { button } from "./fields.js";
 
 /**
  * Shows lines that cannot be shown again; ends when somebody says that they are saved.
- * @param {{ title: string, text: string, lines: string[], file: string }} what `file` is the name
- *   under which they are downloaded
+ * @param {{ title: string, text: string, lines: string[], file: string, about?: string[] }} what
+ *   `file` is the name under which they are downloaded; `about` says on paper and in the file what
+ *   the lines are, if `title` does not
  * @returns {Promise<void>}
  */
-export function showOnce({ title, text, lines, file }) {
+export function showOnce({ title, text, lines, file, about = [] }) {
   return new Promise((resolve) => {
     const all = lines.join("\n");
-    const url = URL.createObjectURL(new Blob([`${title}\n\n${all}\n`], { type: "text/plain" }));
+    const content = [[title, ...about].join("\n"), all].join("\n\n");
+    const url = URL.createObjectURL(new Blob([`${content}\n`], { type: "text/plain" }));
+    const copy = copyButton(all);
+    const download = el(
+      "a",
+      { class: "button secondary", href: url, download: file },
+      t("secret.download"),
+    );
     const done = el("button", { type: "button", class: "primary" }, t("secret.saved"));
-    const content = el(
+    const body = el(
       "div",
       { class: "dialog-body secret" },
       el("p", { class: "lead" }, text),
+      ...about.map((line) => el("p", { class: "on-paper" }, line)),
       el(
         "ul",
         { class: "secret-lines" },
@@ -30,20 +39,25 @@ export function showOnce({ title, text, lines, file }) {
       el(
         "div",
         { class: "secret-ways" },
-        copyButton(all),
-        el("a", { class: "button secondary", href: url, download: file }, t("secret.download")),
+        copy,
+        download,
         button(t("secret.print"), { click: () => window.print() }),
       ),
       el("div", { class: "dialog-actions" }, done),
     );
-    const close = openDialog(title, [content], {
-      focus: done,
+    const close = openDialog(title, [body], {
+      focus: copy || download,
       isKept: true,
       closed: () => {
         URL.revokeObjectURL(url);
         resolve();
       },
     });
-    done.addEventListener("click", close);
+    // A key that is still held, or the second press of a double click, meant what led here.
+    body.addEventListener(
+      "keydown",
+      (event) => event.repeat && [" ", "Enter"].includes(event.key) && event.preventDefault(),
+    );
+    done.addEventListener("click", ({ detail }) => detail < 2 && close());
   });
 }

@@ -13,10 +13,11 @@ import { afterSignIn, withReturnPath } from "../base/return_path.js";
 /**
  * @param {string} identifier
  * @param {string} password
- * @param {{ outcome: string, to?: string }} how `outcome` is told by the sign-in page, where this
- *   leads if the account is there but the sign-in does not succeed
+ * @param {{ outcome: string, to?: string, email?: string, back?: () => void }} how `outcome` is
+ *   told by the sign-in page, where this leads if the account is there but the sign-in does not
+ *   succeed; `email` and `back` as of pendingActivation
  */
-export async function enter(identifier, password, { outcome, to = afterSignIn() }) {
+export async function enter(identifier, password, { outcome, to = afterSignIn(), ...waiting }) {
   try {
     await call("post", "/auth/login", { body: { identifier, password } });
   } catch (error) {
@@ -24,7 +25,7 @@ export async function enter(identifier, password, { outcome, to = afterSignIn() 
       return leaveFor(withReturnPath(`/login?${outcome}=1`));
     }
     const { pendingActivation } = await onDemand(() => import("./pending.js"));
-    return pendingActivation(identifier);
+    return pendingActivation(identifier, waiting);
   }
   if (!csrfToken()) return showNotice(t("error.no_cookies"));
   // The language of this page becomes the account's, so that other devices show it, too.

@@ -10,7 +10,8 @@ import { leaveFor } from "../base/page.js";
 import { clearProblem } from "../base/problem.js";
 import { afterSignIn } from "../base/return_path.js";
 import { stop } from "../base/webauthn.js";
-import { show, tabs } from "./stage.js";
+import { showMailbox } from "./mailbox.js";
+import { show, tabs, wayBack } from "./stage.js";
 
 /** @import { Data } from "../../types" */
 /** @typedef {Data<"get", "/auth/external-auth/providers">[number]} Provider */
@@ -115,10 +116,11 @@ function linkForm(flow_token, goOn) {
 
 /** @param {string} flow_token */
 function mailForm(flow_token) {
+  const address = required("email", "email", "email");
   const form = el(
     "form",
     { method: "post", novalidate: true },
-    field(t("field.email"), required("email", "email", "email")),
+    field(t("field.email"), address),
     el("p", { class: "hint" }, t("unknown.mail_hint")),
     el("button", { type: "submit", class: "primary" }, t("unknown.mail")),
   );
@@ -134,9 +136,7 @@ function mailForm(flow_token) {
       await call("post", "/auth/external-auth/email-verification/start", {
         body: { flow_token, email },
       });
-      show(t("unknown.sent_title"), [el("p", { class: "lead" }, t("unknown.sent", { email }))], {
-        emblem: "mail",
-      });
+      showMailbox(t("unknown.sent"), email, wayBack(address));
     },
   });
   return form;

@@ -10,6 +10,7 @@ import { load } from "../base/retry.js";
 import { afterSignIn, withReturnPath } from "../base/return_path.js";
 import { signOut, whoIsSignedIn } from "../base/session.js";
 import { CHECKS } from "../base/rules.js";
+import { focusFirst } from "./first_field.js";
 import { dealtWith, measure } from "./new_account.js";
 
 function offerSignOut() {
@@ -51,5 +52,5 @@ start(async () => {
   if (!me.must_change_password) return leaveFor(afterSignIn());
   input("username").value = me.username;
   byId("who").textContent = t("force_change.who", { name: me.username });
-  return undefined;
+  return focusFirst(/** @type {HTMLFormElement} */ (byId("password-form")));
 });

@@ -10,6 +10,7 @@ import { start } from "../base/page.js";
 import { load } from "../base/retry.js";
 import { CHECKS } from "../base/rules.js";
 import { enter } from "./enter.js";
+import { focusFirst } from "./first_field.js";
 import { dropToken, takeToken } from "./kept_token.js";
 import { dealtWith, FIELDS, measure, toSignIn } from "./new_account.js";
 import { noteWhoIsSignedIn } from "./other_account.js";
@@ -79,5 +80,6 @@ start(async () => {
   byId("loading").remove();
   form.hidden = false;
   offerAccount(form);
-  return noteWhoIsSignedIn();
+  await noteWhoIsSignedIn();
+  return focusFirst(form);
 });

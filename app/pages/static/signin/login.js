@@ -12,6 +12,7 @@ import { afterSignIn, withReturnPath } from "../base/return_path.js";
 import { onDemand, untilAnswered } from "../base/retry.js";
 import { whoIsSignedIn } from "../base/session.js";
 import * as webauthn from "../base/webauthn.js";
+import { focusFirst } from "./first_field.js";
 import { offerInField, stopOffering } from "./passkey_autofill.js";
 
 /** @import { Data, Schemas } from "../../types" */
@@ -83,7 +84,7 @@ function passwordForm() {
     taken(refusal) {
       offerAutofill();
       if (refusal.code !== "auth.pending_activation") return false;
-      showPending(/** @type {HTMLInputElement} */ (form.elements.namedItem("identifier")).value);
+      showPending(/** @type {HTMLInputElement} */ (form.elements.namedItem("identifier")));
       return true;
     },
   });
@@ -107,10 +108,18 @@ function carryAddress(/** @type {HTMLFormElement} */ form) {
   }
 }
 
-async function showPending(/** @type {string} */ identifier) {
+async function showPending(/** @type {HTMLInputElement} */ field) {
   stopOffering();
-  const { pendingActivation } = await onDemand(() => import("./pending.js"));
-  pendingActivation(identifier);
+  const [{ pendingActivation }, { wayBack }] = await onDemand(() =>
+    Promise.all([import("./pending.js"), import("./stage.js")]),
+  );
+  const typed = field.value.trim();
+  const show = wayBack(field);
+  const back = () => {
+    show();
+    offerAutofill();
+  };
+  pendingActivation(typed, { email: typed.includes("@") ? typed : "", back });
 }
 
 function passkeyButton() {
@@ -219,6 +228,7 @@ start(async () => {
     const { unknownIdentity } = await onDemand(() => import("./external.js"));
     return unknownIdentity(flow, goOn);
   }
+  focusFirst(/** @type {HTMLFormElement | null} */ (document.getElementById("password-form")));
   const me = await untilAnswered(whoIsSignedIn);
   if (me) return (await onDemand(() => import("./signed_in.js"))).showSignedIn(me);
   offerAutofill();

@@ -17,7 +17,7 @@ const NAMES_A_PASSWORD = "auth.credentials_failed";
 
 /** @param {URLSearchParams} address */
 export function showOutcome(address) {
-  showVerification(address, (outcome) => WITH_NEW_MAIL.has(outcome) && newMail());
+  showVerification(address, { action: (outcome) => WITH_NEW_MAIL.has(outcome) && newMail() });
   const external = address.get("external_auth") ?? "";
   if (external === "error") note("warn", externalError(address.get("code") ?? ""));
   else if (hasText(`outcome.external.${external}`)) note("warn", t(`outcome.external.${external}`));

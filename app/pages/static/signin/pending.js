@@ -6,6 +6,7 @@ import { el } from "../base/dom.js";
 import { act, field, handle, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { showNotice } from "../base/problem.js";
+import { showMailbox } from "./mailbox.js";
 import { show } from "./stage.js";
 
 /** A link was too old or used: asks whose account is to get another one. */
@@ -38,8 +39,12 @@ export function askForMail() {
   });
 }
 
-/** @param {string} identifier */
-export function pendingActivation(identifier) {
+/**
+ * @param {string} identifier
+ * @param {{ email?: string, back?: () => void }} [how] `email` is where the mail was sent, if that
+ *   is known; `back` leads to the form
+ */
+export function pendingActivation(identifier, { email = "", back } = {}) {
   const again = el("button", { type: "button", class: "primary" }, t("pending.resend"));
   again.addEventListener("click", () =>
     act(again, t("pending.sending"), async () => {
@@ -47,12 +52,13 @@ export function pendingActivation(identifier) {
       showNotice(t("pending.sent"), { kind: "good" });
     }),
   );
+  if (email && back) return showMailbox(t("pending.lead_to"), email, back, again);
   const other = el(
     "button",
-    { type: "button", class: "link", click: () => window.location.reload() },
+    { type: "button", class: "link", click: back ?? (() => window.location.reload()) },
     t("pending.other_account"),
   );
-  show(t("pending.title"), [el("p", { class: "lead" }, t("pending.lead")), again, other], {
+  return show(t("pending.title"), [el("p", { class: "lead" }, t("pending.lead")), again, other], {
     emblem: "mail",
   });
 }

@@ -2,7 +2,7 @@
 // A forgotten password: asks for a mail, or by its link sets a new one.
 
 import { call } from "../base/api.js";
-import { byId, el, input } from "../base/dom.js";
+import { byId, input } from "../base/dom.js";
 import { handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { kept } from "../base/kept.js";
@@ -10,9 +10,11 @@ import { leaveFor, note, setTitle, start } from "../base/page.js";
 import { pause, sendButton } from "../base/pause.js";
 import { showNotice, showProblem } from "../base/problem.js";
 import { CHECKS } from "../base/rules.js";
+import { focusFirst } from "./first_field.js";
 import { dropToken, takeToken } from "./kept_token.js";
+import { showMailbox } from "./mailbox.js";
 import { dealtWith, measure } from "./new_account.js";
-import { show } from "./stage.js";
+import { wayBack } from "./stage.js";
 
 /** @import { Refusal } from "../base/api.js" */
 
@@ -62,14 +64,7 @@ function showSent(email) {
       return AGAIN_SECONDS;
     },
   });
-  const other = el(
-    "a",
-    { class: "button link", href: "/reset-password" },
-    t("reset.other_address"),
-  );
-  show(t("pending.title"), [el("p", { class: "lead" }, t("reset.sent", { email })), again, other], {
-    emblem: "mail",
-  });
+  showMailbox(t("reset.sent"), email, wayBack(input("email")), again);
   pause(again, AGAIN_SECONDS);
 }
 
@@ -114,4 +109,5 @@ start(() => {
   if (askForm) offerMail(askForm);
   if (setForm && token) offerNewPassword(setForm);
   else if (address.get("token") === "") note("warn", t("outcome.missing"));
+  focusFirst(setForm && token ? setForm : askForm);
 });

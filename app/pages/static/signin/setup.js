@@ -9,6 +9,7 @@ import { leaveFor, note, start } from "../base/page.js";
 import { load } from "../base/retry.js";
 import { CHECKS } from "../base/rules.js";
 import { enter } from "./enter.js";
+import { focusFirst } from "./first_field.js";
 import { dealtWith, measure } from "./new_account.js";
 
 const STORAGE = "/setup/storage";
@@ -25,7 +26,8 @@ start(async () => {
   warnOfNumericAddress();
   measure();
   let isSent = false;
-  handle(/** @type {HTMLFormElement} */ (byId("account-form")), {
+  const form = /** @type {HTMLFormElement} */ (byId("account-form"));
+  handle(form, {
     busy: t("setup.busy"),
     checks: CHECKS,
     async submit({ username = "", email = "", password = "" }) {
@@ -39,6 +41,7 @@ start(async () => {
         ? [el("a", { href: "/login" }, t("to_sign_in"))]
         : [],
   });
+  focusFirst(form);
   const { setup_state } = await load(() => call("post", "/auth/check"));
   if (isSent) return undefined; // the answer to the form decides where to go
   if (setup_state === "ready") return leaveFor("/login");

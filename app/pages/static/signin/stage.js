@@ -26,6 +26,22 @@ export function show(title, content, { focus, emblem } = {}) {
 }
 
 /**
+ * Remembers the step that is shown; returns what shows it again, as it was left.
+ * @param {HTMLElement} focus where to go on in it
+ */
+export function wayBack(focus) {
+  const heading = String(byId("title").textContent);
+  const { title } = document;
+  const content = [...byId("stage").childNodes];
+  const aside = document.getElementById("aside");
+  return () => {
+    show(heading, /** @type {Element[]} */ (content), { focus });
+    document.title = title;
+    if (aside) byId("main").append(aside);
+  };
+}
+
+/**
  * Radio buttons that look like tabs; the first is chosen.
  * @template {string} T
  * @param {string} legend what is chosen, for those who cannot see it
