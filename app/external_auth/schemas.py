@@ -17,6 +17,7 @@ from app.web.schema import (
     MAX_INPUT_LENGTH,
     Answer,
     RequestSchema,
+    SentenceData,
     StrictBoolean,
     Text,
     Timestamp,
@@ -314,11 +315,12 @@ class ProviderKindItem(Answer):
 
 
 class ProviderCheck(Answer):
-    """One thing that was looked at."""
+    """One thing that was looked at; `sentences` are the message, one by one."""
 
     name = fields.String()
     success = fields.Boolean()
     message = fields.String()
+    sentences = fields.List(fields.Nested(SentenceData))
 
 
 class TestedProviderData(Answer):

@@ -16,6 +16,7 @@ import { open } from "../console/open.js";
 import { empty, panel } from "../console/panel.js";
 import { eventLine } from "./events.js";
 import { firstSteps } from "./first_steps.js";
+import { checkName, inWords } from "./found.js";
 import { plot } from "./plot.js";
 
 /** @import { Data } from "../../types" */
@@ -117,8 +118,8 @@ function healthLine({ status, components, checked_at: at }) {
       ),
       el(
         "ul",
-        { lang: "en", class: "plain" },
-        ...bad.map(({ name, message }) => el("li", {}, `${name}: ${message}`)),
+        { class: "plain" },
+        ...bad.map(({ name, ...found }) => el("li", {}, checkName(name), ": ", inWords(found))),
       ),
       el("a", { href: "/admin/health" }, t("overview.to_health")),
     ),

@@ -18,12 +18,14 @@ import { empty, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
 import { all } from "./lookups.js";
 import { carryOver, isOutdated } from "../console/meanwhile.js";
+import { checkName, inWords } from "./found.js";
 import { valuesOf, fieldsOf } from "./provider_fields.js";
 
 /** @import { Body, Data } from "../../types" */
 /** @import { Slice } from "./lookups.js" */
 /** @typedef {Data<"get", "/admin/external-auth/provider-kinds">[number]} Kind */
 /** @typedef {Data<"get", "/admin/external-auth/providers">["items"][number]} Provider */
+/** @typedef {Data<"post", "/admin/external-auth/providers/{id}/test">} Test */
 
 const key = decodeURIComponent(String(window.location.pathname.split("/").at(-1)));
 
@@ -178,23 +180,23 @@ function filledIn(kind, values) {
 
 /**
  * @param {HTMLElement} host
- * @param {{ checks: { name: string, success: boolean, message: string }[] }} test
+ * @param {Test} test
  */
 function showTest(host, { checks }) {
   const isFine = checks.every((one) => one.success);
   say(t(isFine ? "provider.fine" : "provider.not_fine"));
-  const lines = checks.map(({ name, success, message }) =>
+  const lines = checks.map(({ name, success, ...found }) =>
     el(
       "li",
       { class: success ? "ok" : "fail" },
       icon(success ? "done" : "problem"),
-      el("div", {}, el("strong", {}, name), el("p", {}, message)),
+      el("div", {}, el("strong", {}, checkName(name)), el("p", {}, inWords(found))),
     ),
   );
   replace(
     host,
     el("p", {}, t(isFine ? "provider.fine" : "provider.not_fine")),
-    el("ul", { class: "checks", lang: "en" }, ...lines),
+    el("ul", { class: "checks" }, ...lines),
   );
 }
 
