@@ -294,9 +294,13 @@ class ProviderFieldItem(Answer):
 
 
 class ProviderKindItem(Answer):
-    """What can be configured for a kind of provider."""
+    """What can be configured for a kind of provider.
+
+    `redirect_uri` is as of a provider, and `{key}` in it stands for the key.
+    """
 
     kind = Word(ProviderKind)
+    redirect_uri = fields.String(allow_none=True)
     protocol = fields.String()
     display_name = fields.String()
     description = fields.String()

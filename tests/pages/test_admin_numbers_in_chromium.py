@@ -48,12 +48,12 @@ def test_the_overview_counts_and_draws(page: Page, site: Site) -> None:
     steps.get_by_role("button", name="Hide").click()
     # What is not healthy is said first.
     data = page.evaluate("fetch('/api/v1/admin/overview').then((one) => one.json())")["data"]
-    mail = {"name": "mail", "status": "unhealthy", "message": "<b>refused</b>"}
+    mail = {"name": "mail", "status": "unhealthy", "message": "<b>refused</b>", "sentences": []}
     data["system_health"] |= {"status": "degraded", "components": [mail]}
     answered(page, "**/api/v1/admin/overview?*", 200, "success", data)
     page.reload()
     expect(page.get_by_role("status")).to_contain_text("Not everything works.")
-    expect(page.get_by_role("status")).to_contain_text("mail: <b>refused</b>")
+    expect(page.get_by_role("status")).to_contain_text("Mail: <b>refused</b>")
     expect(page.get_by_role("region", name="Latest events")).to_be_visible()
     expect(steps).to_have_count(0)
 
@@ -126,6 +126,13 @@ def test_health_is_examined_and_keys_are_changed(page: Page, site: Site) -> None
     page.get_by_role("dialog").get_by_role("button", name="Make a new key").click()
     expect(page.locator(".toast")).to_contain_text("A new key is in use")
     expect(keys.get_by_role("row")).to_have_count(3)
+    # What is found is said in the language of the page.
+    page.goto("/admin/health?lang=de")
+    expect(page.get_by_role("listitem").filter(has_text="Geheime Schlüssel")).to_be_visible()
+    found = page.locator(".checks")
+    expect(found).to_contain_text("Es ist kein Anbieter eingeschaltet.")
+    expect(found.locator("[lang=en]")).to_have_count(0)
+    page.goto("/admin/health?lang=en")
     # A set-up that waits for storage is finished from here.
     answered(page, "**/auth/check", 200, "success", {"setup_state": "needs_storage"})
     page.reload()
