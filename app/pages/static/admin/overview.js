@@ -23,6 +23,8 @@ import { plot } from "./plot.js";
 /** @typedef {Data<"get", "/admin/overview">} Overview */
 
 const DAYS = ["7", "30", "90"];
+// More characters of a number get smaller type.
+const SHORT = 7;
 
 open(async () => {
   const given = new URLSearchParams(window.location.search).get("days") ?? "";
@@ -151,16 +153,13 @@ function tiles(stats, estimated) {
       "accounts",
       number("total_users"),
       t("overview.accounts.more", {
+        today: number("new_users_today"),
         pending: number("pending_users"),
         disabled: number("disabled_users"),
       }),
       "/admin/users",
     ),
-    tile(
-      "sessions",
-      number("live_sessions"),
-      t("overview.sessions.more", counted("new_users_today")),
-    ),
+    tile("sessions", number("live_sessions"), t("overview.sessions.more")),
     tile(
       "second_factor",
       share("users_with_second_factor"),
@@ -198,7 +197,7 @@ function tile(name, number, more, href) {
     "li",
     { class: "card tile" },
     el("p", { class: "tile-name" }, href ? el("a", { href }, label) : label),
-    el("p", { class: "tile-number" }, number),
+    el("p", { class: number.length > SHORT ? "tile-number long" : "tile-number" }, number),
     el("p", { class: "hint" }, more),
   );
 }
