@@ -1,6 +1,7 @@
 """Text from outside, checked and made safe for where it goes; ids, origins and phrases."""
 
 import difflib
+import re
 import unicodedata
 from collections.abc import Iterable
 from importlib import resources
@@ -12,6 +13,18 @@ _ZONES = frozenset(resources.files("tzdata").joinpath("zones").read_text("ascii"
 _MAX_SUGGESTED, _MIN_TYPED_LENGTH = 3, 3
 MAX_SOCKET_PATH_BYTES = 107  # of sun_path, less the final zero
 _MAX_SHORTENED_LENGTH = 80
+
+
+class Sentence:
+    """What is said in English, whose template can be translated: `{name}` stands for a value."""
+
+    def __init__(self, template: str, /, **values: object) -> None:
+        self.template = template
+        self.values = {name: str(value) for name, value in values.items()}
+
+    def __str__(self) -> str:
+        filled = lambda found: self.values.get(found[1], found[0])  # noqa: E731
+        return re.sub(r"\{(\w+)\}", filled, self.template)
 
 
 def is_storable(text: str) -> bool:

@@ -17,6 +17,7 @@ from app.web.schema import (
     MAX_INPUT_LENGTH,
     Answer,
     RequestSchema,
+    SentenceData,
     StrictBoolean,
     Text,
     Timestamp,
@@ -293,9 +294,13 @@ class ProviderFieldItem(Answer):
 
 
 class ProviderKindItem(Answer):
-    """What can be configured for a kind of provider."""
+    """What can be configured for a kind of provider.
+
+    `redirect_uri` is as of a provider, and `{key}` in it stands for the key.
+    """
 
     kind = Word(ProviderKind)
+    redirect_uri = fields.String(allow_none=True)
     protocol = fields.String()
     display_name = fields.String()
     description = fields.String()
@@ -314,11 +319,12 @@ class ProviderKindItem(Answer):
 
 
 class ProviderCheck(Answer):
-    """One thing that was looked at."""
+    """One thing that was looked at; `sentences` are the message, one by one."""
 
     name = fields.String()
     success = fields.Boolean()
     message = fields.String()
+    sentences = fields.List(fields.Nested(SentenceData))
 
 
 class TestedProviderData(Answer):

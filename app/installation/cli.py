@@ -70,7 +70,13 @@ def doctor(strict: bool) -> Output:
     bad = {Level.FAIL, Level.WARN} if strict else {Level.FAIL}
     is_well = not any(finding.level in bad for finding in findings.values())
     checks: list[dict[str, str | None]] = [
-        {"check": name, **vars(finding)} for name, finding in findings.items()
+        {
+            "check": name,
+            "level": finding.level,
+            "message": finding.message,
+            "remedy": finding.remedy,
+        }
+        for name, finding in findings.items()
     ]
     lines = [
         colored(f"{finding.level:<4}", fg=LEVEL_COLORS[finding.level])

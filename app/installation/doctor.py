@@ -3,11 +3,12 @@
 import logging
 import os
 from collections.abc import Callable
+from typing import Any
 
 from app.core.addresses import is_loopback_name
 from app.core.config import ConfigError
 from app.core.runtime import Runtime
-from app.core.texts import pluralized
+from app.core.texts import Sentence
 from app.external_auth.providers import remarks
 from app.installation import machine_checks as machine
 from app.installation import preparation, secret_keys
@@ -41,8 +42,13 @@ def values(rt: Runtime) -> Finding:
     if not problems:
         return ok("All valid.")
     (key, problem), more = problems[0], len(problems) - 1
-    others = f" ({more} more)" if more else ""
-    return fail(f"{key}: {problem}{others}.", "See `flask config validate`.")
+    return fail(
+        "{key}: {problem} ({more} more)." if more else "{key}: {problem}.",
+        "See `flask config validate`.",
+        key=key,
+        problem=problem,
+        more=more,
+    )
 
 
 def stored_secrets(rt: Runtime) -> Finding:
@@ -51,21 +57,25 @@ def stored_secrets(rt: Runtime) -> Finding:
     place = rt.keyring.path if rt.keyring.is_file else "GATEHOUSE_SECRET_KEYS"
     lost = sorted(use.unusable_key_ids)
     if not lost:
-        secrets = pluralized(use.secrets.total(), "secret", "secrets")
-        return ok(f"{secrets}; every key they need is present.")
-    sentence = " ".join(
-        f"Key {key_id or '(unknown)'}, needed by {_stored_under(use, key_id)}, "
-        + ("is present with a wrong value." if rt.secret_box.knows(key_id) else "is missing.")
-        for key_id in lost
-    )
+        return ok("Secrets: {count}; every key they need is present.", count=use.secrets.total())
+    told = [_lost_key(rt, use, key_id) for key_id in lost]
     if any(use.secrets[key_id] for key_id in lost):
-        return fail(f"{sentence} Put the right one into {place}.", IF_LOST)
-    return warn(f"{sentence} Unless it was removed on purpose, put it back into {place}.")
+        told.append(Sentence("Put the right one into {place}.", place=place))
+        return fail(told, IF_LOST)
+    put_back = "Unless it was removed on purpose, put it back into {place}."
+    return warn([*told, Sentence(put_back, place=place)])
 
 
-def _stored_under(use: KeyUse, key_id: str) -> str:
-    counts = (use.secrets[key_id], "secret"), (use.hashes[key_id], "recovery code")
-    return " and ".join(pluralized(n, what, f"{what}s") for n, what in counts if n)
+def _lost_key(rt: Runtime, use: KeyUse, key_id: str) -> Sentence:
+    return Sentence(
+        "Key {key} is present with a wrong value; secrets that need it: {secrets}, recovery "
+        "codes: {codes}."
+        if rt.secret_box.knows(key_id)
+        else "Key {key} is missing; secrets that need it: {secrets}, recovery codes: {codes}.",
+        key=key_id or "(unknown)",
+        secrets=use.secrets[key_id],
+        codes=use.hashes[key_id],
+    )
 
 
 def site_address(rt: Runtime) -> Finding:
@@ -78,11 +88,12 @@ def site_address(rt: Runtime) -> Finding:
         )
     if rt.settings.get(keys.PASSKEY_LOGIN_ENABLED) and not relying_party.is_usable(rt):
         return warn(
-            f"Browsers offer no passkeys at {origins[0]}. Begin public_site_url with an https "
+            "Browsers offer no passkeys at {origin}. Begin public_site_url with an https "
             "address with a host name, or switch auth_passkey_login_enabled off.",
             "For that, run `flask config set auth_passkey_login_enabled false`.",
+            origin=origins[0],
         )
-    return ok(f"{', '.join(origins)}.")
+    return ok("{origins}.", origins=", ".join(origins))
 
 
 def cookies(rt: Runtime) -> Finding:
@@ -112,12 +123,12 @@ def mail(rt: Runtime) -> Finding:
         names = queries.list_misread(session)
     if not names or finding.level is not Level.OK:
         return finding
-    accounts = pluralized(len(names), "account has", "accounts have")
     return warn(
-        f"{accounts} an address with =? in it, which mail programs may read as another: "
-        f"{', '.join(names[:MAX_NAMES])}{', ...' if len(names) > MAX_NAMES else ''}. "
-        "Ask for another address.",
+        "Accounts with an address with =? in it, which mail programs may read as another: {count} "
+        "({names}). Ask for another address.",
         "Set it with `flask users set-email`.",
+        count=len(names),
+        names=", ".join(names[:MAX_NAMES]) + (", ..." if len(names) > MAX_NAMES else ""),
     )
 
 
@@ -131,50 +142,70 @@ def _mail_server(rt: Runtime) -> Finding:
             mails.reach_server(rt)
         except MailDeliveryFailed as error:
             return warn(
-                f"Mails wait: the SMTP server {host}, port {port}, cannot be used: "
-                f"{error.public_message} Correct the mail_smtp_* settings, or start the server."
+                "Mails wait: the SMTP server {host}, port {port}, cannot be used: {reason} Correct "
+                "the mail_smtp_* settings, or start the server.",
+                host=host,
+                port=port,
+                reason=error.public_message,
             )
         if not (rt.settings.get(mail_keys.MAIL_SECURITY) or is_loopback_name(host.lower())):
             return warn(
-                f"Mails, with their links and codes, go to {host}, port {port}, unencrypted. "
+                "Mails, with their links and codes, go to {host}, port {port}, unencrypted. "
                 "Switch mail_security on, or use a server on this machine.",
                 "For that, run `flask config set mail_security true`.",
+                host=host,
+                port=port,
             )
-        return ok(f"SMTP server {host}, port {port}, sender {sender}.")
+        return ok(
+            "SMTP server {host}, port {port}, sender {sender}.",
+            host=host,
+            port=port,
+            sender=sender,
+        )
     if host or sender:
         missing = mail_keys.MAIL_FROM_ADDRESS.name if host else mail_keys.MAIL_SMTP_HOST.name
-        return warn(f"{missing} is missing, so SMTP is not used. Set it, or unset the other.")
+        return warn(
+            "{missing} is missing, so SMTP is not used. Set it, or unset the other.",
+            missing=missing,
+        )
     folder = rt.config.mail_dir
     # The folder is created with the first mail, so check its closest existing ancestor.
     there = next(path for path in (folder, *folder.parents) if os.access(path, os.F_OK))
     if not os.access(there, os.W_OK | os.X_OK):
         return warn(
-            f"Mails wait: no SMTP server is set, and {folder} cannot be written to. "
-            "Set mail_smtp_host and mail_from_address, or correct GATEHOUSE_MAIL_DIR."
+            "Mails wait: no SMTP server is set, and {folder} cannot be written to. "
+            "Set mail_smtp_host and mail_from_address, or correct GATEHOUSE_MAIL_DIR.",
+            folder=folder,
         )
-    return ok(f"No SMTP server is set: mails are files in {folder}, their links are logged.")
+    return ok(
+        "No SMTP server is set: mails are files in {folder}, their links are logged.",
+        folder=folder,
+    )
 
 
 def external_sign_in(rt: Runtime) -> Finding:
     """Check that the enabled providers are usable, as far as local data can show."""
-    names = remarks.enabled_names(rt)
+    names = ", ".join(remarks.enabled_names(rt))
     if unreadable := remarks.unreadable_keys(rt):
         return fail(
-            f"The client secret of {', '.join(unreadable)} cannot be decrypted with any key. "
+            "The client secret of {names} cannot be decrypted with any key. "
             "Is a key missing? Put it back; only if it is lost, set the secret again.",
             "`flask external-auth update KEY --client-secret -` does that.",
+            names=", ".join(unreadable),
         )
     if not names:
         return ok("No provider is enabled.")
     problems = remarks.broken_links(rt)
     if not rt.settings.get(site.PUBLIC_SITE_URL):
-        problems.append(f"{', '.join(names)} cannot be used while public_site_url is empty.")
+        unusable = "{names} cannot be used while public_site_url is empty."
+        problems.append(Sentence(unusable, names=names))
     if rt.config.allow_loopback_http:
-        problems.append("GATEHOUSE_ALLOW_LOOPBACK_HTTP is on, which is for development and tests.")
+        is_on = "GATEHOUSE_ALLOW_LOOPBACK_HTTP is on, which is for development and tests."
+        problems.append(Sentence(is_on))
     problems += remarks.open_to_all(rt)
     if problems:
-        return warn(" ".join(problems))
-    return ok(f"{', '.join(names)}.", "Try them with `flask external-auth test KEY`.")
+        return warn(problems)
+    return ok("{names}.", "Try them with `flask external-auth test KEY`.", names=names)
 
 
 def storage_route(rt: Runtime) -> Finding:
@@ -187,7 +218,7 @@ def storage_route(rt: Runtime) -> Finding:
         )
     if state is SetupState.NEEDS_STORAGE:
         return warn("needs_storage: finish the set-up.", "Run `flask storage bootstrap`.")
-    return ok("ready")
+    return ok("Ready.")
 
 
 MACHINE: dict[str, Check] = {
@@ -226,10 +257,15 @@ def examine(rt: Runtime) -> dict[str, Finding]:
     return findings
 
 
-def listed(findings: dict[str, Finding]) -> list[dict[str, str]]:
+def listed(findings: dict[str, Finding]) -> list[dict[str, Any]]:
     """Return findings as browsers show them, in the order of the checks."""
     return [
-        {"check": name, "level": finding.level, "message": finding.message}
+        {
+            "check": name,
+            "level": finding.level,
+            "message": finding.message,
+            "sentences": finding.sentences,
+        }
         for name, finding in findings.items()
     ]
 
@@ -245,4 +281,4 @@ def _finding(rt: Runtime, check: Check) -> Finding:
     except Exception as error:
         # Such as a nonsensical answer: the other checks still tell something.
         log.debug("the check failed", exc_info=True)
-        return fail(f"This could not be checked ({reason_of(error)}).")
+        return fail("This could not be checked ({reason}).", reason=reason_of(error))

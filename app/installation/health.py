@@ -5,13 +5,14 @@ A round leaves what it found in Redis for the overview, which must not wait for 
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from redis.exceptions import RedisError
 
 from app.core.errors import AppError
 from app.core.runtime import Runtime
+from app.core.texts import Sentence
 from app.mail import service as mail
 from app.store import redis as redis_client
 from app.store.database import DATABASE_ERRORS, reason_of
@@ -37,7 +38,16 @@ class Component:
 
     name: str
     status: str
-    message: str
+    sentence: Sentence
+
+    def shown(self) -> dict[str, Any]:
+        """Return it as it is kept and shown."""
+        return {
+            "name": self.name,
+            "status": self.status,
+            "message": str(self.sentence),
+            "sentences": [vars(self.sentence)],
+        }
 
 
 def examine(rt: Runtime) -> None:
@@ -47,8 +57,8 @@ def examine(rt: Runtime) -> None:
     is_well = worst.status == STATUSES[0]
     found = {
         "status": worst.status,
-        "summary": "Everything works." if is_well else f"{worst.name}: {worst.message}",
-        "components": [asdict(component) for component in components],
+        "summary": "Everything works." if is_well else f"{worst.name}: {worst.sentence}",
+        "components": [component.shown() for component in components],
         "checked_at": timestamp(rt.clock.now()),
     }
     with suppress(RedisError):
@@ -71,16 +81,16 @@ def _database(rt: Runtime) -> Component:
             rt.database.require_writable(session)
     except DATABASE_ERRORS as error:
         message = error.public_message if isinstance(error, AppError) else reason_of(error)
-        return Component("database", "unhealthy", message)
-    return Component("database", "healthy", "It answers and takes changes.")
+        return Component("database", "unhealthy", Sentence(message))
+    return Component("database", "healthy", Sentence("It answers and takes changes."))
 
 
 def _cache(rt: Runtime) -> Component:
     try:
         redis_client.require_writable(rt.redis.client)
     except RedisError as error:
-        return Component("cache", "unhealthy", reason_of(error))
-    return Component("cache", "healthy", "It answers and takes changes.")
+        return Component("cache", "unhealthy", Sentence(reason_of(error)))
+    return Component("cache", "healthy", Sentence("It answers and takes changes."))
 
 
 def _mail(rt: Runtime) -> Component:
@@ -89,9 +99,10 @@ def _mail(rt: Runtime) -> Component:
             outbox = mail.outbox(rt, session)
         is_by_smtp = mail.is_smtp_configured(rt)
     except DATABASE_ERRORS:
-        return Component("mail", "degraded", "The outbox cannot be read.")
+        return Component("mail", "degraded", Sentence("The outbox cannot be read."))
     if outbox.oldest_seconds > LATE_SECONDS:
         minutes = int(outbox.oldest_seconds // 60)
-        return Component("mail", "degraded", f"A mail has been waiting for {minutes} minutes.")
+        late = Sentence("A mail has been waiting for {minutes} minutes.", minutes=minutes)
+        return Component("mail", "degraded", late)
     way = "Mails leave by SMTP." if is_by_smtp else "No SMTP server is set: mails become files."
-    return Component("mail", "healthy", way)
+    return Component("mail", "healthy", Sentence(way))

@@ -5,11 +5,11 @@ import re
 import stat
 import tempfile
 import timeit
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -20,6 +20,7 @@ from app.avatars.errors import FileTypeNotAllowed, RenderFailed
 from app.core.clock import SKEW
 from app.core.config import Argon2Cost
 from app.core.runtime import Runtime
+from app.core.texts import Sentence
 from app.store import redis as redis_client
 from app.store.database import DatabaseReadOnly
 from app.store.revisions import TablesOutdated, revisions
@@ -30,6 +31,15 @@ TRIES = 3
 # One SQLite page: a disk without room for that is as good as full.
 TRIED_BYTES = 4096
 ONE_PIXEL = b"GIF89a\1\0\1\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\1\0\1\0\0\2\2D\1\0;"
+OPEN = "{path} is open to others ({mode})."
+UNWRITABLE = (
+    "{folder} cannot be written to ({reason}). Make room there, or give it to the user the service "
+    "runs as."
+)
+UNWRITABLE_AVATARS = (
+    "{folder} cannot be written to ({reason}). Make room there, or give it to the user the service "
+    "runs as, or correct GATEHOUSE_AVATAR_DIR."
+)
 OLDEST_REDIS = (6, 2)
 OLDEST_POSTGRESQL = 13
 NOBODY_LISTENS = (FileNotFoundError, ConnectionRefusedError)
@@ -51,8 +61,13 @@ class Finding:
     """
 
     level: Level
-    message: str
+    sentences: Sequence[Sentence]
     remedy: str = ""
+
+    @property
+    def message(self) -> str:
+        """All that is said but for the remedy."""
+        return " ".join(map(str, self.sentences))
 
     @property
     def message_with_remedy(self) -> str:
@@ -60,9 +75,16 @@ class Finding:
         return f"{self.message} {self.remedy}".rstrip()
 
 
-ok = partial(Finding, Level.OK)
-warn = partial(Finding, Level.WARN)
-fail = partial(Finding, Level.FAIL)
+def _found(
+    level: Level, said: str | Sequence[Sentence], remedy: str = "", **values: object
+) -> Finding:
+    """Return a finding; `said` is sentences, or a template for the values."""
+    return Finding(level, [Sentence(said, **values)] if isinstance(said, str) else said, remedy)
+
+
+ok = partial(_found, Level.OK)
+warn = partial(_found, Level.WARN)
+fail = partial(_found, Level.FAIL)
 
 
 def leaked_passwords(rt: Runtime) -> Finding:
@@ -73,19 +95,25 @@ def leaked_passwords(rt: Runtime) -> Finding:
     try:
         is_there = leaked.has("password")
     except (OSError, ValueError) as error:
-        return fail(f"The list of leaked passwords cannot be used, and refuses none: {error}.")
+        return fail(
+            "The list of leaked passwords cannot be used, and refuses none: {error}.", error=error
+        )
     if not is_there:
-        return warn(f"{leaked.path} lacks even the password 'password': is it complete?")
-    return ok(f"New passwords are looked up in {leaked.path}.")
+        return warn("{path} lacks even the password 'password': is it complete?", path=leaked.path)
+    return ok("New passwords are looked up in {path}.", path=leaked.path)
 
 
 def configuration(rt: Runtime) -> Finding:
     """Report what the environment configures; an invalid value would have aborted the start."""
     if unknown := rt.config.unknown_variables:
-        return warn(f"{'. '.join(unknown)}. See docs/configuration.md.")
-    database = "SQLite" if rt.database.is_sqlite else "PostgreSQL"
-    redis = "the embedded Valkey" if rt.config.embedded_redis else "an external Redis"
-    return ok(f"{database}, {redis}, instance folder {rt.config.instance}.")
+        return warn("{unknown}. See docs/configuration.md.", unknown=". ".join(unknown))
+    return ok(
+        "{database}, the embedded Valkey, instance folder {folder}."
+        if rt.config.embedded_redis
+        else "{database}, an external Redis, instance folder {folder}.",
+        database="SQLite" if rt.database.is_sqlite else "PostgreSQL",
+        folder=rt.config.instance,
+    )
 
 
 def instance_folder(rt: Runtime) -> Finding:
@@ -97,9 +125,10 @@ def instance_folder(rt: Runtime) -> Finding:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        return _unwritable(folder, error)
+        return fail(UNWRITABLE, folder=folder, reason=error.strerror)
     if mode := _open_to_others(folder):
-        return warn(f"{folder} is open to others ({mode}).", f"Run `chmod 700 {folder}`.")
+        remedy = f"Run `chmod 700 {folder}`."
+        return warn(OPEN, remedy, path=folder, mode=mode)
     return ok("Private.")
 
 
@@ -109,19 +138,21 @@ def secret_keys(rt: Runtime) -> Finding:
         return fail(rt.keyring.problem)
     count = len(rt.keyring.keys)
     if not rt.keyring.is_file:
-        return ok(f"{count} from GATEHOUSE_SECRET_KEYS.")
+        return ok("{count} from GATEHOUSE_SECRET_KEYS.", count=count)
     file = rt.keyring.path
     if mode := _open_to_others(file):
         remedy = f"Run `chmod 600 {file}`, then `flask keys rotate`."
-        return fail(f"{file} is open to others ({mode}).", remedy)
-    return ok(f"{count} in {file}.")
+        return fail(OPEN, remedy, path=file, mode=mode)
+    return ok("{count} in {file}.", count=count, file=file)
 
 
 def avatars(rt: Runtime) -> Finding:
     """Check that avatars can be rendered, and their folder written."""
     folder = rt.config.avatar_dir
     if missing := rendering.missing_formats():
-        return fail(f"This Pillow lacks {', '.join(missing)}. Install it from its wheel.")
+        return fail(
+            "This Pillow lacks {missing}. Install it from its wheel.", missing=", ".join(missing)
+        )
     try:
         staged = files.stage(folder, 0)
         try:
@@ -130,17 +161,10 @@ def avatars(rt: Runtime) -> Finding:
         finally:
             staged.clear()
     except OSError as error:
-        return _unwritable(folder, error, ", or correct GATEHOUSE_AVATAR_DIR")
+        return fail(UNWRITABLE_AVATARS, folder=folder, reason=error.strerror)
     except (FileTypeNotAllowed, RenderFailed):
         return fail("Pictures cannot be rendered. The log says why.")
-    return ok(f"In {folder}; pictures can be rendered.")
-
-
-def _unwritable(folder: Path, error: OSError, or_else: str = "") -> Finding:
-    return fail(
-        f"{folder} cannot be written to ({error.strerror}). "
-        f"Make room there, or give it to the user the service runs as{or_else}."
-    )
+    return ok("In {folder}; pictures can be rendered.", folder=folder)
 
 
 def _open_to_others(path: os.PathLike[str]) -> str | None:
@@ -155,11 +179,14 @@ def password_hash(rt: Runtime) -> Finding:
     seconds = min(timeit.repeat(hash_once, timer=rt.clock.monotonic, repeat=TRIES, number=1))
     cost, recommended = rt.config.argon2, Argon2Cost()
     if seconds > MAX_HASH_SECONDS:
-        return warn(f"A hash takes {seconds:.1f} s. Lower GATEHOUSE_ARGON2, or use a faster CPU.")
+        return warn(
+            "A hash takes {seconds} s. Lower GATEHOUSE_ARGON2, or use a faster CPU.",
+            seconds=f"{seconds:.1f}",
+        )
     if cost.memory_kib * cost.passes < recommended.memory_kib * recommended.passes:
         usual = f"{recommended.memory_kib}/{recommended.passes}/{recommended.lanes}"
-        return warn(f"GATEHOUSE_ARGON2 is below {usual}. Raise it, or leave it out.")
-    return ok(f"A hash takes {1000 * seconds:.0f} ms.")
+        return warn("GATEHOUSE_ARGON2 is below {usual}. Raise it, or leave it out.", usual=usual)
+    return ok("A hash takes {milliseconds} ms.", milliseconds=f"{1000 * seconds:.0f}")
 
 
 def redis(rt: Runtime) -> Finding:
@@ -170,8 +197,9 @@ def redis(rt: Runtime) -> Finding:
         redis_client.require_writable(rt.redis.client)
     except ResponseError as error:
         return fail(
-            f"Redis refuses requests ({error}). Fix what it names (raise `maxmemory` if it is "
-            "full, promote a replica), or correct GATEHOUSE_REDIS_URL."
+            "Redis refuses requests ({error}). Fix what it names (raise `maxmemory` if it is "
+            "full, promote a replica), or correct GATEHOUSE_REDIS_URL.",
+            error=error,
         )
     except RedisError as error:
         # The Redis error carries its cause only as text, so look at the chained exception.
@@ -180,13 +208,13 @@ def redis(rt: Runtime) -> Finding:
         remedy = "Start it, or correct GATEHOUSE_REDIS_URL."
         if is_embedded:
             remedy = "Restart `bin/serve`, which runs the embedded Valkey."
-        return fail(f"Redis does not answer ({error}).", remedy)
+        return fail("Redis does not answer ({error}).", remedy, error=error)
     version = str(server["redis_version"])
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_REDIS:
-        return fail(f"Redis {version} is too old. Use 6.2 or later.")
-    return ok(
-        f"Valkey {server['valkey_version']}." if "valkey_version" in server else f"Redis {version}."
-    )
+        return fail("Redis {version} is too old. Use 6.2 or later.", version=version)
+    if "valkey_version" in server:
+        return ok("Valkey {version}.", version=server["valkey_version"])
+    return ok("Redis {version}.", version=version)
 
 
 def database(rt: Runtime) -> Finding:
@@ -203,12 +231,16 @@ def database(rt: Runtime) -> Finding:
             "or correct GATEHOUSE_DATABASE_URL."
         )
     if rt.database.is_sqlite:
-        is_wal = found == "wal"
-        wrong = f"SQLite's journal is {found}, not WAL. Use a local disk."
-        return ok("SQLite with a write-ahead log.") if is_wal else fail(wrong)
+        if found == "wal":
+            return ok("SQLite with a write-ahead log.")
+        return fail("SQLite's journal is {found}, not WAL. Use a local disk.", found=found)
     if int(re.split(r"\D", found, maxsplit=1)[0]) < OLDEST_POSTGRESQL:  # 18beta1 is one, too
-        return warn(f"PostgreSQL {found} is out of support. Use {OLDEST_POSTGRESQL} or later.")
-    return ok(f"PostgreSQL {found}.")
+        return warn(
+            "PostgreSQL {version} is out of support. Use {oldest} or later.",
+            version=found,
+            oldest=OLDEST_POSTGRESQL,
+        )
+    return ok("PostgreSQL {version}.", version=found)
 
 
 def migrations(rt: Runtime) -> Finding:
@@ -221,15 +253,16 @@ def migrations(rt: Runtime) -> Finding:
     current = ", ".join(sorted(found.current))
     if found.is_newer:
         return warn(
-            f"The database is at {current}, which this version does not know: a newer one migrated "
-            "it. Within one minor version, both work. Upgrade this instance as well."
+            "The database is at {current}, which this version does not know: a newer one migrated "
+            "it. Within one minor version, both work. Upgrade this instance as well.",
+            current=current,
         )
-    return ok(f"At {current}.")
+    return ok("At {current}.", current=current)
 
 
 def clock(rt: Runtime) -> Finding:
     """Check that machine, database and Redis agree on the time, which every expiry relies on."""
-    ahead = {"This machine": 0.0}  # of this machine, in seconds; SQLite has no clock of its own
+    ahead = {"Gatehouse": 0.0}  # of this machine, in seconds; SQLite has no clock of its own
     if not rt.database.is_sqlite:
         with rt.reading() as session:
             theirs = session.execute(sa.select(sa.func.clock_timestamp())).scalar_one()
@@ -240,5 +273,10 @@ def clock(rt: Runtime) -> Finding:
     slowest, fastest = (pick(ahead, key=ahead.__getitem__) for pick in (min, max))
     skew = ahead[fastest] - ahead[slowest]
     if skew >= SKEW.total_seconds():
-        return fail(f"{fastest} is {skew:.0f} s ahead of {slowest}. Run NTP on both.")
-    return ok(f"{', '.join(ahead)}: {skew:.2f} s apart.")
+        return fail(
+            "{fastest} is {seconds} s ahead of {slowest}. Run NTP on both.",
+            fastest=fastest,
+            slowest=slowest,
+            seconds=f"{skew:.0f}",
+        )
+    return ok("{names}: {seconds} s apart.", names=", ".join(ahead), seconds=f"{skew:.2f}")

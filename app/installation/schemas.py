@@ -10,7 +10,7 @@ from app.installation import cleanup, health
 from app.installation.machine_checks import Level
 from app.setup.queries import SetupState
 from app.web.paging import Clamped
-from app.web.schema import Answer, RequestSchema, Timestamp, Word, always
+from app.web.schema import Answer, RequestSchema, SentenceData, Timestamp, Word, always
 
 
 class OverviewQuery(RequestSchema):
@@ -36,6 +36,7 @@ class HealthComponentData(Answer):
     name = fields.String()
     status = fields.String(validate=validate.OneOf(health.STATUSES))
     message = fields.String()
+    sentences = fields.List(fields.Nested(SentenceData), dump_default=list)
 
 
 class SystemHealthData(Answer):
@@ -106,11 +107,12 @@ class SystemInfoData(Answer):
 
 
 class CheckData(Answer):
-    """What one check found."""
+    """What one check found; `sentences` are the message, one by one."""
 
     check = fields.String()
     level = fields.String(validate=validate.OneOf([*Level]))
     message = fields.String()
+    sentences = fields.List(fields.Nested(SentenceData))
 
 
 class DoctorData(Answer):

@@ -43,6 +43,15 @@ class MessageData(Answer):
     message = fields.String()
 
 
+class SentenceData(Answer):
+    """An English sentence to be translated: `{name}` in the template stands for that value."""
+
+    template = fields.String(metadata={"examples": ["PostgreSQL {version}."]})
+    values_ = fields.Dict(
+        keys=fields.String(), values=fields.String(), data_key="values", attribute="values"
+    )
+
+
 class Text(fields.String):
     """Text that every store can hold: no NUL, no unpaired surrogate."""
 

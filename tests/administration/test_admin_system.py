@@ -220,7 +220,10 @@ def test_the_doctor_tells_all_and_never_fails(boss, rt):
     assert told["worst"] == next(one for one in ("fail", "warn", "ok") if one in levels)
     assert told["setup_state"] == "needs_storage"
     assert {"redis", "database", "mail"} <= {check["check"] for check in told["checks"]}
-    assert all(set(check) == {"check", "level", "message"} for check in told["checks"])
+    for check in told["checks"]:
+        assert set(check) == {"check", "level", "message", "sentences"}
+        filled = [s["template"].format_map(s["values"]) for s in check["sentences"]]
+        assert " ".join(filled) == check["message"]
     assert "flask" not in json.dumps(told)
 
 

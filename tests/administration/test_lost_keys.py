@@ -57,20 +57,20 @@ def secrets(rt, used):
 
 def test_secrets_under_known_keys_are_well(make_app, secrets):
     app = make_app(secret_keys=(NEW, *TEST_KEYS))
-    assert finding(app) == ("ok", f"{secrets} secrets; every key they need is present.")
+    assert finding(app) == ("ok", f"Secrets: {secrets}; every key they need is present.")
 
 
 def test_one_secret_is_no_secrets(app, rt):
-    assert finding(app) == ("ok", "0 secrets; every key they need is present.")
+    assert finding(app) == ("ok", "Secrets: 0; every key they need is present.")
     configure(rt, mail_smtp_password="open sesame")
-    assert finding(app) == ("ok", "1 secret; every key they need is present.")
+    assert finding(app) == ("ok", "Secrets: 1; every key they need is present.")
 
 
 def test_a_missing_key_is_named_with_what_depends_on_it(make_app, secrets):
     level, told = finding(make_app(secret_keys=(NEW,)))
     assert level == "fail"
     assert told.startswith(
-        f"Key test, needed by {secrets} secrets and 10 recovery codes, is missing. "
+        f"Key test is missing; secrets that need it: {secrets}, recovery codes: 10. "
         "Put the right one into GATEHOUSE_SECRET_KEYS. Only if it is lost for good, "
     )
     assert told.endswith("Mails that need it wait for at most three days.")
@@ -86,7 +86,7 @@ def test_a_missing_key_of_a_file_is_put_back_there(make_app, rt, secrets):
 def test_another_key_of_the_same_name_is_found(make_app, secrets):
     level, told = finding(make_app(secret_keys=(IMPOSTOR,)))
     assert level == "fail"
-    assert f"Key test, needed by {secrets} secrets and 10 recovery codes, is present with a" in told
+    assert f"Key test is present with a wrong value; secrets that need it: {secrets}, " in told
     assert "Put the right one into GATEHOUSE_SECRET_KEYS" in told
 
 
@@ -97,7 +97,7 @@ def test_recovery_codes_of_a_key_that_was_taken_out_are_a_warning(make_app, rt, 
     without = make_app(secret_keys=(NEW,))
     level, told = finding(without)
     assert level == "warn"
-    assert told.startswith("Key test, needed by 10 recovery codes, is missing.")
+    assert told.startswith("Key test is missing; secrets that need it: 0, recovery codes: 10.")
     assert "on purpose" in told
     with rt.transaction() as session:
         session.execute(sa.update(MfaRecoveryCode).values(used_at=rt.clock.now()))

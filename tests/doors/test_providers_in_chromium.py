@@ -88,14 +88,16 @@ def try_out(page: Page) -> None:
 def try_out_offline(page: Page, complaints: Complaints) -> None:
     """Press the button twice, and answer in the place of a service that would ask the internet."""
     draft = f"**{PROVIDERS}/test"
-    checks = [{"name": "jwks", "success": True, "message": "Usable keys: 2."}]
-    answered(page, draft, 200, "success", {"checks": checks})
-    try_out(page)
+    said = [{"template": "Usable keys: {count}.", "values": {"count": "2"}}]
+    checks = [{"name": "jwks", "success": True, "message": "Usable keys: 2.", "sentences": said}]
     answered(page, draft, 400, "bad_request")
     assert answer_to(page, "Test")[0] == 400
     page.unroute(draft)
     expect(page.locator("#problem")).to_contain_text("No.")
     complaints.take_refusal(400)
+    answered(page, draft, 200, "success", {"checks": checks})
+    try_out(page)
+    page.unroute(draft)
 
 
 def add(page: Page, kind: str, at: FakeProvider, complaints: Complaints) -> None:

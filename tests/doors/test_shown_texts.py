@@ -4,16 +4,22 @@ Commands are named by commands, in the log, and in what is called a remedy, whic
 """
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from flask import Flask
 
+from app.pages.texts import FOLDER
+from app.settings.page_keys import LANGUAGES
 from tests.support.openapi import DOCUMENT
+from tests.support.sentences import names_of_checks, templates_of_findings
 
 APP = Path(__file__).parents[2] / "app"
 COMMAND = re.compile(r"\b(?:flask|gatehouse) [a-z-]+|\bchmod |bin/serve|(?<![\w-])--[a-z]{2,}")
+VALUE = re.compile(r"\{(\w+)\}")
 # Before there is a service, and what speaks to whoever starts it or has typed a command.
 OF_OPERATORS = (
     "cli.py",
@@ -40,8 +46,8 @@ def texts(tree: ast.AST) -> Iterator[str]:
         name = ast.unparse(tree.func)
         if name.startswith("log."):
             return
-        if name in {"ok", "warn", "fail"}:  # a finding: message, remedy
-            tree = ast.Tuple(tree.args[:1])
+        if name in {"ok", "warn", "fail"}:  # a finding: message, remedy, values
+            tree = ast.Tuple([*tree.args[:1], *(one.value for one in tree.keywords)])
     if isinstance(tree, ast.Constant) and isinstance(tree.value, str):
         yield tree.value
     for child in ast.iter_child_nodes(tree):
@@ -71,3 +77,19 @@ def test_a_command_would_be_noticed() -> None:
         'def f(name):\n    """Run flask x."""\n    raise E(f"Run `flask {name}` x, bin/serve")'
     )
     assert any(COMMAND.search(text) for text in texts(wrong))
+
+
+@pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "en"])
+def test_every_finding_is_translated_with_its_values(language: str) -> None:
+    translations = json.loads((FOLDER / f"{language}.json").read_text("utf-8"))["service_admin"]
+    templates = templates_of_findings()
+    assert "Usable keys: {count}." in templates
+    for template in templates:
+        values = set(VALUE.findall(template))
+        assert set(VALUE.findall(translations[template])) == values, template
+
+
+def test_every_check_has_a_name_and_no_name_is_of_nothing() -> None:
+    texts = json.loads((FOLDER / "en.json").read_text("utf-8"))["admin"]
+    named = {key.removeprefix("check.") for key in texts if key.startswith("check.")}
+    assert named == names_of_checks()

@@ -10,6 +10,7 @@ from app.external_auth.models import Identity, Provider
 from app.external_auth.providers import service
 from app.external_auth.providers.schemas import SCHEMAS
 from tests.support import outbox
+from tests.support.api import ApiClient
 from tests.support.external import change_provider
 from tests.support.factories import (
     add_passkeys,
@@ -216,6 +217,20 @@ def test_kinds_are_described(boss):
     assert [one["kind"] for one in found] == sorted(SCHEMAS)
     [microsoft] = [one for one in found if one["kind"] == "microsoft"]
     assert microsoft["create_defaults"]["options"] == {"microsoft": {"tenant": "common"}}
+
+
+@pytest.mark.parametrize(
+    ("is_legacy", "path"), [(False, "callback"), (True, "oidc/{key}/callback")]
+)
+def test_a_kind_tells_what_to_register_for_a_new_provider(make_app, admin, is_legacy, path):
+    app = make_app(external_auth_legacy_callback=is_legacy)
+    boss = ApiClient(app)
+    boss.login(admin).ok()
+    address = f"https://files.example/api/v1/auth/external-auth/{path}"
+    for origins, expected in ([], None), (["https://files.example", "https://b.example"], address):
+        configure(app.extensions["gatehouse"], public_site_url=origins)
+        kinds = {one["kind"]: one for one in boss.get(f"{ROOT}/provider-kinds").ok()}
+        assert kinds["oidc"]["redirect_uri"] == expected
 
 
 def test_a_kind_names_the_fields_that_it_takes_and_no_others(boss):

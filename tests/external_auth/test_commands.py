@@ -543,7 +543,7 @@ def test_links_of_another_issuer_than_now_sign_nobody_in(rt, api, run, line, not
     [remark] = notes("update", "corp", "--issuer-url", fake.issuer)
     assert remark == (
         "Links that sign nobody in because no enabled provider has their issuer:"
-        " 1 of https://id.example.com/."
+        " https://id.example.com/ (1)."
     )
     change_provider(rt, provider, client_id=fake.client_id)
     asks_for_address(sign_in(api, fake))

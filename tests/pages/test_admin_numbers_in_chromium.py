@@ -3,9 +3,11 @@
 import json
 import re
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
+from app.settings.page_keys import LANGUAGES
 from tests.support.browser import Complaints, needs_chromium
 from tests.support.pages import (
     Site,
@@ -48,14 +50,71 @@ def test_the_overview_counts_and_draws(page: Page, site: Site) -> None:
     steps.get_by_role("button", name="Hide").click()
     # What is not healthy is said first.
     data = page.evaluate("fetch('/api/v1/admin/overview').then((one) => one.json())")["data"]
-    mail = {"name": "mail", "status": "unhealthy", "message": "<b>refused</b>"}
+    mail = {"name": "mail", "status": "unhealthy", "message": "<b>refused</b>", "sentences": []}
     data["system_health"] |= {"status": "degraded", "components": [mail]}
     answered(page, "**/api/v1/admin/overview?*", 200, "success", data)
     page.reload()
     expect(page.get_by_role("status")).to_contain_text("Not everything works.")
-    expect(page.get_by_role("status")).to_contain_text("mail: <b>refused</b>")
+    expect(page.get_by_role("status")).to_contain_text("Mail: <b>refused</b>")
     expect(page.get_by_role("region", name="Latest events")).to_be_visible()
     expect(steps).to_have_count(0)
+
+
+MILLION = 1_000_000
+# Labels of plots that lie on each other or beyond the plot, numbers of tiles that are broken.
+ILL_PLACED = """() => {
+  const found = [];
+  for (const svg of document.querySelectorAll(".plot svg")) {
+    const whole = svg.getBoundingClientRect();
+    const labels = [...svg.querySelectorAll(".plot-text")];
+    const boxes = labels.map((one) => one.getBoundingClientRect());
+    boxes.forEach((box, at) => {
+      if (box.left < whole.left - 1 || box.right > whole.right + 1)
+        found.push(`cut: ${labels[at].textContent}`);
+      const near = boxes.slice(at + 1).some((other) => box.left < other.right
+        && other.left < box.right && box.top < other.bottom - 3 && other.top < box.bottom - 3);
+      if (near) found.push(`overlaps: ${labels[at].textContent}`);
+    });
+  }
+  for (const tile of document.querySelectorAll(".tile-number")) {
+    const range = document.createRange();
+    range.selectNodeContents(tile);
+    if (range.getClientRects().length > 1 || tile.scrollWidth > tile.clientWidth)
+      found.push(`broken: ${tile.textContent}`);
+  }
+  return found;
+}"""
+
+
+def test_large_numbers_and_labels_have_room(page: Page, site: Site) -> None:
+    open_as(page, site.ada, "/admin/overview")
+    data = page.evaluate("fetch('/api/v1/admin/overview?days=90').then((one) => one.json())")[
+        "data"
+    ]
+    data["stats"] = {name: MILLION for name in data["stats"]}
+    reports = [one | {"sign_ins": MILLION, "new_users": 20_001} for one in data["daily_reports"]]
+
+    def answer(route: Route) -> None:
+        [days] = parse_qs(urlsplit(route.request.url).query)["days"]
+        shown = data | {"daily_reports": reports[: int(days)]}
+        answered = {"code": "success", "msg": "", "data": shown, "error": None}
+        route.fulfill(json=answered)
+
+    page.route("**/api/v1/admin/overview?*", answer)
+    for language in LANGUAGES:
+        page.goto(f"/admin/overview?lang={language}")
+        expect(page.locator(".tile")).to_have_count(6)
+        for days in ("7", "30", "90"):
+            page.locator("[name=days]").select_option(days)
+            expect(page.locator("#sign-ins .plot-column")).to_have_count(int(days))
+            for width in (320, 390, 768, 1280, 1920):
+                page.set_viewport_size({"width": width, "height": 800})
+                page.wait_for_function(
+                    """() => [...document.querySelectorAll(".plot-picture")].every((one) =>
+                      one.firstChild.getAttribute("width") == one.clientWidth)"""
+                )
+                assert page.evaluate(ILL_PLACED) == [], (language, days, width)
+    page.goto("/admin/overview?lang=en")
 
 
 def test_the_audit_log_is_searched_read_and_exported(
@@ -126,6 +185,13 @@ def test_health_is_examined_and_keys_are_changed(page: Page, site: Site) -> None
     page.get_by_role("dialog").get_by_role("button", name="Make a new key").click()
     expect(page.locator(".toast")).to_contain_text("A new key is in use")
     expect(keys.get_by_role("row")).to_have_count(3)
+    # What is found is said in the language of the page.
+    page.goto("/admin/health?lang=de")
+    expect(page.get_by_role("listitem").filter(has_text="Geheime Schlüssel")).to_be_visible()
+    found = page.locator(".checks")
+    expect(found).to_contain_text("Es ist kein Anbieter eingeschaltet.")
+    expect(found.locator("[lang=en]")).to_have_count(0)
+    page.goto("/admin/health?lang=en")
     # A set-up that waits for storage is finished from here.
     answered(page, "**/auth/check", 200, "success", {"setup_state": "needs_storage"})
     page.reload()

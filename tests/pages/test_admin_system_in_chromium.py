@@ -185,6 +185,11 @@ def test_a_provider_is_set_up_tried_and_deleted(
     expect(page.get_by_text("No providers")).to_be_visible()
     page.get_by_role("link", name="Add a provider").click()
     page.get_by_role("button", name="OpenID Connect").click()
+    # What has to be entered at the provider first is there from the beginning.
+    redirect = section(page, "Redirect address")
+    address = f"{site.origin}/api/v1/auth/external-auth/callback"
+    expect(redirect.get_by_role("code")).to_have_text(address)
+    expect(redirect.get_by_role("button", name="Copy")).to_be_visible()
     page.get_by_label("Name", exact=True).fill("Local login")
     page.get_by_label("Issuer").fill(f"{loopback.issuer}/nothing")
     page.get_by_label("Client ID").fill(CLIENT_ID)
@@ -192,12 +197,27 @@ def test_a_provider_is_set_up_tried_and_deleted(
     page.get_by_role("button", name="Test", exact=True).click()
     expect(page.get_by_role("alert").first).to_contain_text("discovery failed")
     complaints.take_refusal(400)
+    # It is offered to people once it was tried as it is, and not before.
+    enabled = page.get_by_label("Enabled")
+    expect(enabled).to_be_disabled()
     page.get_by_label("Issuer").fill(loopback.issuer)
     page.get_by_role("button", name="Test", exact=True).click()
     expect(page.get_by_text("The provider can be used.").first).to_be_visible()
+    expect(enabled).to_be_checked()
+    page.get_by_label("Client ID").fill(f"{CLIENT_ID} ")
+    expect(enabled).to_be_disabled()
+    expect(enabled).not_to_be_checked()
     page.get_by_role("button", name="Add provider").click()
-    redirect = section(page, "Redirect address")
-    expect(redirect).to_contain_text(f"{site.origin}/api/v1/auth/external-auth/callback")
+    expect(redirect.get_by_role("code")).to_have_text(address)
+    expect(page.get_by_text("It is switched off")).to_be_visible()
+    # What is typed and not saved stays when it is switched on.
+    page.get_by_label("Name", exact=True).fill("Our login")
+    page.get_by_role("button", name="Test", exact=True).click()
+    page.get_by_role("button", name="Switch on").click()
+    expect(toast(page)).to_contain_text("The provider is switched on.")
+    expect(enabled).to_be_checked()
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Our login")
+    page.get_by_label("Name", exact=True).fill("Local login")
     page.get_by_label("Create accounts").check()
     with page.expect_response(lambda answer: answer.request.method == "PATCH"):
         page.get_by_role("button", name="Save").click()
@@ -205,10 +225,8 @@ def test_a_provider_is_set_up_tried_and_deleted(
     expect(page.get_by_label("Client secret")).to_have_value("")
     listed = told(page, "/admin/external-auth/providers")["items"]
     assert isinstance(listed, list)
-    assert (listed[0]["auto_provision_enabled"], listed[0]["client_secret_configured"]) == (
-        True,
-        True,
-    )
+    kept = ("enabled", "auto_provision_enabled", "client_secret_configured")
+    assert [listed[0][name] for name in kept] == [True, True, True]
     page.get_by_role("button", name="Delete provider").click()
     page.get_by_role("dialog").get_by_label("To go on, type Local login").fill("Local login")
     page.get_by_role("dialog").get_by_role("button", name="Delete provider").click()

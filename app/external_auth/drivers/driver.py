@@ -25,7 +25,7 @@ from requests_oauthlib import OAuth2Session
 
 from app.core.http_client import RequestRefused
 from app.core.runtime import Runtime
-from app.core.texts import one_line
+from app.core.texts import Sentence, one_line
 from app.crypto import tokens
 from app.external_auth.errors import ProviderFailed, ProviderRejected
 from app.external_auth.models import Provider
@@ -259,9 +259,9 @@ class Driver(ABC):
         self,
         issuer: str | None,
         endpoints: tuple[str | None, ...],
-        checks: Mapping[str, str],
+        checks: Mapping[str, Sentence],
         key_count: int | None = None,
-        shortcomings: Mapping[str, str] | None = None,
+        shortcomings: Mapping[str, Sentence] | None = None,
     ) -> dict[str, Any]:
         """Return the result of a test, with the endpoints for authorization, token and userinfo.
 
@@ -273,9 +273,14 @@ class Driver(ABC):
             **dict(zip(names, endpoints, strict=True)),
             "jwks_key_count": key_count,
             "checks": [
-                {"name": name, "success": success, "message": message}
+                {
+                    "name": name,
+                    "success": success,
+                    "message": str(sentence),
+                    "sentences": [vars(sentence)],
+                }
                 for found, success in ((checks, True), (shortcomings or {}, False))
-                for name, message in found.items()
+                for name, sentence in found.items()
             ],
         }
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.core.texts import Sentence
 from app.external_auth.errors import DiscoveryFailed
 
 BASIC, POST = "client_secret_basic", "client_secret_post"
@@ -63,30 +64,41 @@ def read(document: Document, allows: Allows, supported: Collection[str]) -> Meta
     )
 
 
-def shortcomings(known: Metadata, scopes: Collection[str]) -> dict[str, str]:
+def shortcomings(known: Metadata, scopes: Collection[str]) -> dict[str, Sentence]:
     """Return what the provider says that it cannot do, by the name of a check.
 
     Only what it lists counts: what a list leaves out is missing, what has no list is unknown.
     """
     found = {}
     if not {BASIC, POST}.intersection(known.secret_methods):
-        found["token_auth"] = f"The token endpoint takes neither {BASIC} nor {POST}."
+        found["token_auth"] = Sentence(
+            "The token endpoint takes neither {basic} nor {post}.", basic=BASIC, post=POST
+        )
     if known.userinfo_endpoint is None:
-        found["userinfo"] = "There is no user info: address and names have to be in the ID token."
+        found["userinfo"] = Sentence(
+            "There is no user info: address and names have to be in the ID token."
+        )
     for check, name, needed, problem in (
-        ("pkce", "code_challenge_methods_supported", ["S256"], "PKCE does not offer {}."),
-        ("scopes", "scopes_supported", scopes, "The scopes do not include {}."),
+        (
+            "pkce",
+            "code_challenge_methods_supported",
+            ["S256"],
+            Sentence("PKCE does not offer {missing}."),
+        ),
+        ("scopes", "scopes_supported", scopes, Sentence("The scopes do not include {missing}.")),
         (
             "claims",
             "claims_supported",
             ["email", "email_verified"],
-            "The claims do not include {}: people may have to prove an address by mail.",
+            Sentence(
+                "The claims do not include {missing}: people may have to prove an address by mail."
+            ),
         ),
     ):
         offered = listed(known.document, name)
         missing = [word for word in needed if word not in offered]
         if offered and missing:
-            found[check] = problem.format(" and ".join(missing))
+            found[check] = Sentence(problem.template, missing=", ".join(missing))
     return found
 
 

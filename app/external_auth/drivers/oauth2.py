@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import requests
 
-from app.core.texts import origin_of
+from app.core.texts import Sentence, origin_of
 from app.crypto import tokens
 from app.external_auth.drivers import claims
 from app.external_auth.drivers.driver import (
@@ -45,7 +45,7 @@ class OAuth2Driver(Driver):
     # What is special about the token request.
     token_options: ClassVar[Mapping[str, Any]] = {}
     # The results of a test, which are constant: no endpoint can be tested without a user.
-    checks: ClassVar[Mapping[str, str]]
+    checks: ClassVar[Mapping[str, Sentence]]
 
     @abstractmethod
     def namespace(self) -> str:
@@ -132,8 +132,8 @@ class GenericOAuth2Driver(OAuth2Driver):
     """Takes all URLs and claim names from the provider's configuration."""
 
     checks: ClassVar = {
-        "manual_endpoints": "All three endpoints are set.",
-        "authorization_code": "Sign-in uses the authorization code with PKCE.",
+        "manual_endpoints": Sentence("All three endpoints are set."),
+        "authorization_code": Sentence("Sign-in uses the authorization code with PKCE."),
     }
 
     def namespace(self) -> str:
@@ -174,8 +174,8 @@ class GithubDriver(OAuth2Driver):
         "https://api.github.com/user",
     )
     checks: ClassVar = {
-        "github_endpoints": "GitHub's endpoints are fixed.",
-        "verified_primary_email": "Only the verified primary address is used.",
+        "github_endpoints": Sentence("GitHub's endpoints are fixed."),
+        "verified_primary_email": Sentence("Only the verified primary address is used."),
     }
 
     def namespace(self) -> str:
@@ -212,8 +212,8 @@ class QQDriver(OAuth2Driver):
         "https://graph.qq.com/user/get_user_info",
     )
     checks: ClassVar = {
-        "qq_endpoints": "QQ's endpoints are fixed.",
-        "qq_openid": "The openid identifies the user.",
+        "qq_endpoints": Sentence("QQ's endpoints are fixed."),
+        "qq_openid": Sentence("The openid identifies the user."),
     }
     token_options: ClassVar = {"method": "GET", **_AS_JSON}
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeVar
 import jwt
 import requests
 
+from app.core.texts import Sentence
 from app.crypto import tokens
 from app.external_auth.drivers import claims, id_token, metadata
 from app.external_auth.drivers.driver import (
@@ -137,8 +138,8 @@ class OpenIdDriver(Driver):
         endpoints = (known.authorization_endpoint, _token_endpoint(known), known.userinfo_endpoint)
         count = id_token.readable_keys(self._keys(known.jwks_uri))
         checks = {
-            "discovery": "The discovery document is complete.",
-            "jwks": f"Usable keys: {count}.",
+            "discovery": Sentence("The discovery document is complete."),
+            "jwks": Sentence("Usable keys: {count}.", count=count),
         }
         lacks = metadata.shortcomings(known, self._scopes())
         if not self.client_secret or self.provider.token_auth in (TokenAuth.BASIC, TokenAuth.POST):

@@ -166,7 +166,7 @@ def remove(key: str, is_sure: bool) -> Output:
 
 def _callback_note(provider: Provider) -> str:
     """Return what remains to be done at the provider, with each URL on a line of its own."""
-    addresses = callback_addresses(runtime(), provider)
+    addresses = callback_addresses(runtime(), provider.provider_kind, provider.key)
     if not addresses:
         return "Nobody can sign in with it until public_site_url is set: see `flask config set -h`"
     told = ["Register at the provider, as the callback or redirect address:", *addresses]

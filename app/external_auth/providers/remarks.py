@@ -1,6 +1,7 @@
 """What operators should know about providers: broken links, unreadable secrets, open doors."""
 
 from app.core.runtime import Runtime
+from app.core.texts import Sentence
 from app.external_auth import queries
 from app.external_auth.errors import ProviderMisconfigured
 from app.external_auth.models import Provider, ProviderKind
@@ -23,7 +24,7 @@ def list_remarks(rt: Runtime, provider: Provider) -> list[str]:
     """
     namespace = namespace_of(rt, provider)
     if namespace is None:
-        return _broken_links(rt, provider)
+        return [str(remark) for remark in _broken_links(rt, provider)]
     is_unsigned = provider.provider_kind is ProviderKind.GENERIC_OAUTH2
     told = [
         f"{other.name} also identifies people by {namespace}: "
@@ -38,28 +39,33 @@ def list_remarks(rt: Runtime, provider: Provider) -> list[str]:
             f"People are identified by {namespace}. If other providers share that address, set "
             "the issuer URL now: once people have signed in, changing it would cut their links."
         )
-    return told + _broken_links(rt, provider)
+    return [*told, *map(str, _broken_links(rt, provider))]
 
 
-def broken_links(rt: Runtime) -> list[str]:
+def broken_links(rt: Runtime) -> list[Sentence]:
     """Describe the links at enabled providers that sign nobody in, since their issuer changed."""
     return [
-        f"{provider.name}: {remark}"
+        sentence
         for provider in list_all(rt)
         if provider.enabled
         for remark in _broken_links(rt, provider)
+        for sentence in (Sentence("{provider}:", provider=provider.name), remark)
     ]
 
 
-def open_to_all(rt: Runtime) -> list[str]:
+def open_to_all(rt: Runtime) -> list[Sentence]:
     """Warn of enabled providers that make accounts for any address beside a list of addresses.
 
     The lists are for those who register here; a provider has allowed domains of its own.
     """
     lists = [key.name for key in ADDRESS_LISTS if rt.settings.get(key)]
     return [
-        f"{provider.name} makes accounts for addresses of any domain: {' and '.join(lists)} only "
-        "judge who registers here. Set the provider's allowed domains."
+        Sentence(
+            "{provider} makes accounts for addresses of any domain: {lists} only judge who "
+            "registers here. Set the provider's allowed domains.",
+            provider=provider.name,
+            lists=", ".join(lists),
+        )
         for provider in list_all(rt)
         if lists and provider.enabled and provider.auto_provision_enabled
         if not provider.allowed_domains
@@ -77,7 +83,7 @@ def unreadable_keys(rt: Runtime) -> list[str]:
     return unreadable
 
 
-def _broken_links(rt: Runtime, provider: Provider) -> list[str]:
+def _broken_links(rt: Runtime, provider: Provider) -> list[Sentence]:
     signing = [provider, *(other for other in list_all(rt) if other.enabled)]
     broken = {
         namespace: count
@@ -86,8 +92,13 @@ def _broken_links(rt: Runtime, provider: Provider) -> list[str]:
     }
     if not broken:
         return []
-    told = ", ".join(f"{count} of {namespace}" for namespace, count in sorted(broken.items()))
-    return [f"Links that sign nobody in because no enabled provider has their issuer: {told}."]
+    told = ", ".join(f"{namespace} ({count})" for namespace, count in sorted(broken.items()))
+    return [
+        Sentence(
+            "Links that sign nobody in because no enabled provider has their issuer: {issuers}.",
+            issuers=told,
+        )
+    ]
 
 
 def _count_links(rt: Runtime, provider: Provider) -> dict[str, int]:

@@ -36,7 +36,7 @@ bp = Blueprint("admin_external_auth", __name__, url_prefix="/api/v1/admin/extern
 @answers(ProviderKindItem(many=True), name="adminListProviderKinds")
 def list_kinds() -> list[dict[str, Any]]:
     """List the kinds of provider, and what can be configured for each."""
-    return managed.kinds()
+    return managed.kinds(runtime())
 
 
 @bp.get("/providers")

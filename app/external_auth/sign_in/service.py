@@ -254,18 +254,19 @@ def _redirect_uri(rt: Runtime, provider: Provider, own_origin: str | None) -> st
     origins = rt.settings.get(site.PUBLIC_SITE_URL)
     if not origins:
         raise CallbackAddressMissing
-    return (own_origin if own_origin in origins else origins[0]) + _callback_path(rt, provider)
+    path = _callback_path(rt, provider.provider_kind, provider.key)
+    return (own_origin if own_origin in origins else origins[0]) + path
 
 
-def callback_addresses(rt: Runtime, provider: Provider) -> list[str]:
+def callback_addresses(rt: Runtime, kind: ProviderKind, key: str) -> list[str]:
     """Return the callback URLs to register at a provider, in the order of the site's origins."""
-    path = _callback_path(rt, provider)
+    path = _callback_path(rt, kind, key)
     return [origin + path for origin in rt.settings.get(site.PUBLIC_SITE_URL)]
 
 
-def _callback_path(rt: Runtime, provider: Provider) -> str:
+def _callback_path(rt: Runtime, kind: ProviderKind, key: str) -> str:
     if rt.config.external_auth_legacy_callback:
-        return f"{PREFIX}/{provider.provider_kind}/{provider.key}/callback"
+        return f"{PREFIX}/{kind}/{key}/callback"
     return UNIFIED_CALLBACK
 
 

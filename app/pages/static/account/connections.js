@@ -3,6 +3,7 @@
 
 import { call } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
+import { brandMark } from "../base/brands.js";
 import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
 import { ago, day, moment } from "../base/format.js";
@@ -58,7 +59,8 @@ function linksPanel(links, free) {
   const columns = [
     {
       label: t("connections.service"),
-      cell: (/** @type {Link} */ one) => one.provider_display_name,
+      cell: (/** @type {Link} */ one) =>
+        el("span", { class: "marked" }, brandMark(one.provider_kind), one.provider_display_name),
     },
     {
       label: t("connections.account"),
@@ -128,9 +130,13 @@ function disconnectButton(link) {
 
 /** @param {Provider[]} providers */
 function connectButtons(providers) {
-  return providers.map((provider) =>
-    actButton(t("connections.connect", { name: provider.display_name }), {}, () => begin(provider)),
-  );
+  return providers.map((provider) => {
+    const connect = actButton(t("connections.connect", { name: provider.display_name }), {}, () =>
+      begin(provider),
+    );
+    connect.prepend(brandMark(provider.kind) ?? "");
+    return connect;
+  });
 }
 
 /** @param {Provider[]} providers */

@@ -17,6 +17,7 @@ import { open } from "../console/open.js";
 import { badge, facts, panel } from "../console/panel.js";
 import { table } from "../console/table.js";
 import { toast } from "../console/toast.js";
+import { checkName, inWords } from "./found.js";
 
 /** @import { Data } from "../../types" */
 /** @typedef {Data<"get", "/admin/doctor">} Findings */
@@ -49,7 +50,7 @@ async function examine(host) {
       { lead, actions: [badge(t(`health.level.${worst}`), KINDS[worst])] },
       el(
         "ul",
-        { class: "checks", lang: "en" },
+        { class: "checks" },
         ...LEVELS.flatMap((level) => checks.filter((one) => one.level === level).map(checkLine)),
       ),
     ),
@@ -57,7 +58,7 @@ async function examine(host) {
 }
 
 /** @param {Findings["checks"][number]} check */
-function checkLine({ check, level, message }) {
+function checkLine({ check, level, ...found }) {
   return el(
     "li",
     { class: level },
@@ -65,13 +66,9 @@ function checkLine({ check, level, message }) {
     el(
       "div",
       {},
-      el("strong", {}, check),
-      el(
-        "span",
-        { class: "visually-hidden", lang: document.documentElement.lang },
-        ` (${t(`health.level.${level}`)})`,
-      ),
-      el("p", {}, message),
+      el("strong", {}, checkName(check)),
+      el("span", { class: "visually-hidden" }, ` (${t(`health.level.${level}`)})`),
+      el("p", {}, inWords(found)),
     ),
   );
 }

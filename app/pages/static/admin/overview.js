@@ -16,12 +16,15 @@ import { open } from "../console/open.js";
 import { empty, panel } from "../console/panel.js";
 import { eventLine } from "./events.js";
 import { firstSteps } from "./first_steps.js";
+import { checkName, inWords } from "./found.js";
 import { plot } from "./plot.js";
 
 /** @import { Data } from "../../types" */
 /** @typedef {Data<"get", "/admin/overview">} Overview */
 
 const DAYS = ["7", "30", "90"];
+// More characters of a number get smaller type.
+const SHORT = 7;
 
 open(async () => {
   const given = new URLSearchParams(window.location.search).get("days") ?? "";
@@ -117,8 +120,8 @@ function healthLine({ status, components, checked_at: at }) {
       ),
       el(
         "ul",
-        { lang: "en", class: "plain" },
-        ...bad.map(({ name, message }) => el("li", {}, `${name}: ${message}`)),
+        { class: "plain" },
+        ...bad.map(({ name, ...found }) => el("li", {}, checkName(name), ": ", inWords(found))),
       ),
       el("a", { href: "/admin/health" }, t("overview.to_health")),
     ),
@@ -150,16 +153,13 @@ function tiles(stats, estimated) {
       "accounts",
       number("total_users"),
       t("overview.accounts.more", {
+        today: number("new_users_today"),
         pending: number("pending_users"),
         disabled: number("disabled_users"),
       }),
       "/admin/users",
     ),
-    tile(
-      "sessions",
-      number("live_sessions"),
-      t("overview.sessions.more", counted("new_users_today")),
-    ),
+    tile("sessions", number("live_sessions"), t("overview.sessions.more")),
     tile(
       "second_factor",
       share("users_with_second_factor"),
@@ -197,7 +197,7 @@ function tile(name, number, more, href) {
     "li",
     { class: "card tile" },
     el("p", { class: "tile-name" }, href ? el("a", { href }, label) : label),
-    el("p", { class: "tile-number" }, number),
+    el("p", { class: number.length > SHORT ? "tile-number long" : "tile-number" }, number),
     el("p", { class: "hint" }, more),
   );
 }

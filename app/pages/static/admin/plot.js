@@ -2,14 +2,14 @@
 // Values per day: bars, and a line with marks, so that two series differ by more than colour.
 
 import { el, replace } from "../base/dom.js";
-import { count, shortDay } from "../base/format.js";
+import { count, shortCount, shortDay } from "../base/format.js";
 import { t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const HEIGHT = 180;
-const MARGIN = { top: 8, right: 4, bottom: 22, left: 36 };
-const LABEL_WIDTH = 64;
+const MARGIN = { top: 8, right: 4, bottom: 22 };
+const LABEL_GAP = 12;
 const MAX_BAR_WIDTH = 28;
 
 /** @typedef {{ name: string, values: number[], shape: "bars" | "line" }} Series */
@@ -36,8 +36,7 @@ export function plot(title, dates, series) {
   };
   const redraw = () => {
     const width = picture.clientWidth;
-    if (width > 0)
-      replace(picture, drawn(width, name(title, dates, series), dates, series, choose));
+    if (width > 0) draw(picture, width, name(title, dates, series), dates, series, choose);
     choose(chosen);
   };
   new ResizeObserver(redraw).observe(picture);
@@ -98,43 +97,52 @@ function dayName(dates, day) {
 }
 
 /**
+ * @param {HTMLElement} picture
  * @param {number} width
  * @param {string} label
  * @param {string[]} dates
  * @param {Series[]} series
  * @param {(day: number) => void} choose
  */
-function drawn(width, label, dates, series, choose) {
+function draw(picture, width, label, dates, series, choose) {
+  const svg = /** @type {SVGSVGElement} */ (
+    node("svg", {
+      width,
+      height: HEIGHT,
+      viewBox: `0 0 ${width} ${HEIGHT}`,
+      role: "img",
+      "aria-label": label,
+    })
+  );
+  replace(picture, svg); // only what is shown can be measured
   const most = roundedUp(Math.max(1, ...series.flatMap(({ values }) => values)));
+  const heights = [0, most / 2, most].filter(Number.isInteger);
+  const left = widest(svg, heights.map(shortCount)) + LABEL_GAP;
   const inner = {
-    width: width - MARGIN.left - MARGIN.right,
+    width: width - left - MARGIN.right,
     height: HEIGHT - MARGIN.top - MARGIN.bottom,
   };
   const step = inner.width / dates.length;
-  const x = (/** @type {number} */ day) => MARGIN.left + (day + 0.5) * step;
+  const x = (/** @type {number} */ day) => left + (day + 0.5) * step;
   const y = (/** @type {number} */ value) => MARGIN.top + inner.height * (1 - value / most);
-  const svg = node("svg", {
-    width,
-    height: HEIGHT,
-    viewBox: `0 0 ${width} ${HEIGHT}`,
-    role: "img",
-    "aria-label": label,
-  });
-  for (const value of [0, most / 2, most]) {
-    if (!Number.isInteger(value)) continue;
+  for (const value of heights) {
     svg.append(
       node("line", {
         class: "plot-grid",
-        x1: MARGIN.left,
+        x1: left,
         x2: width - MARGIN.right,
         y1: y(value),
         y2: y(value),
       }),
     );
-    svg.append(text(MARGIN.left - 6, y(value) + 4, count(value), "end"));
+    svg.append(text(left - 6, y(value) + 4, shortCount(value), "end"));
   }
-  const isEvery = Math.ceil(LABEL_WIDTH / step);
-  for (const [day, date] of dates.entries()) {
+  const labels = dates.map(shortDay);
+  const half = widest(svg, labels) / 2;
+  // That of today does not fit in the middle of a narrow last column.
+  const last = Math.min(x(dates.length - 1), width - half);
+  const isEvery = Math.ceil((2 * half + LABEL_GAP + x(dates.length - 1) - last) / step);
+  for (const [day, words] of labels.entries()) {
     svg.append(
       node("rect", {
         class: "plot-column",
@@ -145,24 +153,30 @@ function drawn(width, label, dates, series, choose) {
       }),
     );
     if ((dates.length - 1 - day) % isEvery === 0)
-      svg.append(text(x(day), HEIGHT - 6, shortDay(date), labelAnchor(day, dates.length)));
+      svg.append(text(Math.max(half, Math.min(x(day), last)), HEIGHT - 6, words, "middle"));
   }
   for (const { values, shape } of series)
     svg.append(...(shape === "bars" ? bars(values, x, y, step) : line(values, x, y)));
   const followed = (/** @type {PointerEvent} */ event) =>
-    choose(Math.floor((event.offsetX - MARGIN.left) / step));
+    choose(Math.floor((event.offsetX - left) / step));
   svg.addEventListener("pointermove", followed);
   svg.addEventListener("pointerdown", followed);
-  return svg;
 }
 
 /**
- * Today's label would not fit in the middle of a narrow last column.
- * @param {number} day
- * @param {number} days
+ * The width of the widest of some labels.
+ * @param {SVGSVGElement} svg
+ * @param {string[]} labels
  */
-function labelAnchor(day, days) {
-  return days > 8 && day === days - 1 ? "end" : "middle";
+function widest(svg, labels) {
+  const probe = /** @type {SVGTextElement} */ (text(0, 0, "", "start"));
+  svg.append(probe);
+  const widths = labels.map((label) => {
+    probe.textContent = label;
+    return probe.getComputedTextLength();
+  });
+  probe.remove();
+  return Math.ceil(Math.max(...widths));
 }
 
 /**

@@ -1,29 +1,30 @@
 // @ts-check
 // One service with which people can sign in: set up, tried, switched on, changed, deleted.
 
-import { call, Refusal } from "../base/api.js";
+import { call } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
-import { confirmed } from "../base/dialog.js";
-import { byId, el, replace, say } from "../base/dom.js";
+import { byId, el, replace } from "../base/dom.js";
 import { handle } from "../base/form.js";
-import { asSaid, t } from "../base/i18n.js";
-import { icon } from "../base/icons.js";
-import { leaveFor, setTitle } from "../base/page.js";
-import { copyButton, showNotice } from "../base/problem.js";
+import { brandMark } from "../base/brands.js";
+import { t } from "../base/i18n.js";
+import { setTitle } from "../base/page.js";
+import { showNotice } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
-import { actButton, button, warnOfLoss } from "../console/fields.js";
+import { actButton, warnOfLoss } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { empty, panel } from "../console/panel.js";
 import { toast } from "../console/toast.js";
 import { all } from "./lookups.js";
 import { carryOver, isOutdated } from "../console/meanwhile.js";
-import { valuesOf, fieldsOf } from "./provider_fields.js";
+import { isAsTested, valuesOf, fieldsOf } from "./provider_fields.js";
+import { deletionPanel, isFine, redirectPanel, showTest } from "./provider_parts.js";
 
 /** @import { Body, Data } from "../../types" */
 /** @import { Slice } from "./lookups.js" */
 /** @typedef {Data<"get", "/admin/external-auth/provider-kinds">[number]} Kind */
 /** @typedef {Data<"get", "/admin/external-auth/providers">["items"][number]} Provider */
+/** @typedef {Data<"post", "/admin/external-auth/providers/{id}/test">} Test */
 
 const key = decodeURIComponent(String(window.location.pathname.split("/").at(-1)));
 
@@ -52,10 +53,12 @@ open(async () => {
 function chooseKind(kinds) {
   byId("title").textContent = t("providers.add");
   const cards = kinds.map((kind) => {
-    const choose = button(t(`kind.${kind.kind}`), {
-      class: "secondary kind",
-      click: () => show(kind, null),
-    });
+    const choose = el(
+      "button",
+      { type: "button", class: "secondary kind", click: () => show(kind, null) },
+      brandMark(kind.kind),
+      t(`kind.${kind.kind}`),
+    );
     return el("li", {}, choose);
   });
   replace(
@@ -75,12 +78,24 @@ function show(kind, provider, draft) {
   setTitle(name);
   const result = el("div", { "aria-live": "polite" });
   const form = el("form", { method: "post", novalidate: true }, ...fieldsOf(kind, provider));
+  const enabled = /** @type {HTMLInputElement} */ (form.elements.namedItem("enabled"));
   const test = actButton(
     t("provider.test"),
     {},
-    async () => showTest(result, await tried(kind, provider, form)),
+    async () => {
+      const found = await tried(kind, provider, form);
+      if (!provider) {
+        enabled.disabled = false;
+        enabled.checked = isFine(found.checks);
+      }
+      showTest(result, found, provider?.enabled === false && switchOn(kind, provider, form));
+    },
     { busy: t("provider.testing") },
   );
+  if (!provider)
+    form.addEventListener("input", ({ target }) => {
+      if (!isAsTested(target)) enabled.disabled = !(enabled.checked = false);
+    });
   form.append(
     result,
     el(
@@ -126,7 +141,8 @@ function show(kind, provider, draft) {
   });
   replace(
     byId("content"),
-    provider && redirectPanel(provider),
+    redirectPanel((provider ?? kind).redirect_uri, form),
+    provider?.enabled === false && el("p", { class: "note info" }, t("provider.is_off")),
     panel("settings", t("provider.settings"), {}, form),
     provider && deletionPanel(provider),
   );
@@ -148,20 +164,60 @@ function save(kind, provider, form) {
 }
 
 /**
+ * Switches on what was tried; what is filled in and not saved stays so.
+ * @param {Kind} kind
+ * @param {Provider} provider
+ * @param {HTMLFormElement} form
+ */
+function switchOn(kind, provider, form) {
+  return actButton(t("provider.switch_on"), { class: "primary" }, async () => {
+    const saved = await asOwner(t("provider.why"), () =>
+      orSignIn(
+        call("patch", "/admin/external-auth/providers/{id}", {
+          path: { id: provider.id },
+          body: { enabled: true, expected_updated_at: provider.updated_at },
+        }),
+      ),
+    );
+    if (!saved) return;
+    toast(t("provider.switched_on"));
+    show(kind, saved, form);
+  });
+}
+
+/**
  * What is saved is tried as it is, a new one as it is filled in.
  * @param {Kind} kind
  * @param {Provider | null} provider
  * @param {HTMLFormElement} form
  */
-function tried(kind, provider, form) {
-  if (provider)
-    return orSignIn(
-      call("post", "/admin/external-auth/providers/{id}/test", { path: { id: provider.id } }),
+async function tried(kind, provider, form) {
+  if (provider) {
+    const path = { id: provider.id };
+    const found = await orSignIn(
+      call("post", "/admin/external-auth/providers/{id}/test", { path }),
     );
+    await catchUp(provider);
+    return found;
+  }
   // What a test has no use for is ignored.
   const filled = filledIn(kind, valuesOf(form, kind, null));
   const body = /** @type {Body<"post", "/admin/external-auth/providers/test">} */ (filled);
   return orSignIn(call("post", "/admin/external-auth/providers/test", { body }));
+}
+
+/**
+ * A test counts as a change of the provider. What somebody else has changed meanwhile is still
+ * noticed when it is saved.
+ * @param {Provider} provider
+ */
+async function catchUp(provider) {
+  const settings = (/** @type {Provider} */ one) =>
+    JSON.stringify({ ...one, updated_at: "", links: 0, last_sign_in_at: "" });
+  const now = await orSignIn(
+    call("get", "/admin/external-auth/providers/{id}", { path: { id: provider.id } }),
+  );
+  if (settings(now) === settings(provider)) provider.updated_at = now.updated_at;
 }
 
 /**
@@ -174,94 +230,4 @@ function filledIn(kind, values) {
     provider_kind: kind.kind,
     ...values,
   });
-}
-
-/**
- * @param {HTMLElement} host
- * @param {{ checks: { name: string, success: boolean, message: string }[] }} test
- */
-function showTest(host, { checks }) {
-  const isFine = checks.every((one) => one.success);
-  say(t(isFine ? "provider.fine" : "provider.not_fine"));
-  const lines = checks.map(({ name, success, message }) =>
-    el(
-      "li",
-      { class: success ? "ok" : "fail" },
-      icon(success ? "done" : "problem"),
-      el("div", {}, el("strong", {}, name), el("p", {}, message)),
-    ),
-  );
-  replace(
-    host,
-    el("p", {}, t(isFine ? "provider.fine" : "provider.not_fine")),
-    el("ul", { class: "checks", lang: "en" }, ...lines),
-  );
-}
-
-/** @param {Provider} provider */
-function redirectPanel({ redirect_uri: url }) {
-  if (!url)
-    return el(
-      "div",
-      { class: "note warn" },
-      el(
-        "p",
-        {},
-        t("provider.no_redirect"),
-        " ",
-        el("a", { href: "/admin/settings/site" }, t("settings.title")),
-      ),
-    );
-  return panel(
-    "redirect",
-    t("provider.redirect"),
-    { lead: t("provider.redirect_text") },
-    el("p", { class: "line" }, el("code", {}, url), copyButton(url, { class: "secondary small" })),
-  );
-}
-
-/** @param {Provider} provider */
-function deletionPanel({ id, display_name: name, links }) {
-  const path = { id: String(id) };
-  const remove = actButton(t("provider.delete"), { class: "danger" }, async () => {
-    const isWanted = await confirmed({
-      title: t("provider.delete_title", { name }),
-      text: t("provider.delete_text", { count: links }),
-      verb: t("provider.delete"),
-      typed: name,
-    });
-    if (isWanted && (await removed(path, name))) await leaveFor("/admin/external-auth");
-  });
-  return panel(
-    "deletion",
-    t("provider.delete"),
-    { lead: t("provider.delete_text", { count: links }) },
-    el("div", { class: "form-actions" }, remove),
-  );
-}
-
-/**
- * Deletes it; where accounts could not sign in any more, only after a second question.
- * @param {{ id: string }} path
- * @param {string} name
- */
-async function removed(path, name) {
-  const attempt = (/** @type {boolean} */ force) =>
-    asOwner(t("provider.why"), async () => {
-      await orSignIn(
-        call("delete", "/admin/external-auth/providers/{id}", { path, query: { force } }),
-      );
-      return true;
-    });
-  try {
-    return await attempt(false);
-  } catch (error) {
-    if (!(error instanceof Refusal) || error.code !== "conflict") throw error;
-    const isForced = await confirmed({
-      title: t("provider.delete_title", { name }),
-      text: el("p", {}, asSaid(error.msg)),
-      verb: t("provider.delete_anyway"),
-    });
-    return isForced && attempt(true);
-  }
 }

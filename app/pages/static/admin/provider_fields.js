@@ -14,6 +14,8 @@ import { checkbox, select } from "../console/fields.js";
 
 /** @type {Record<string, string>} */
 const PLACEHOLDERS = { issuer_url: "https://", icon_url: "/icons/example.svg" };
+// What a test does not ask about, beside the switches.
+const UNTESTED = new Set(["display_name", "key", "icon_url", "allowed_domains"]);
 
 /**
  * The controls of a kind's fields, as the service lists them.
@@ -38,6 +40,17 @@ export function fieldsOf(kind, provider) {
 }
 
 /**
+ * Whether a control may change without another test.
+ * @param {EventTarget | null} control
+ */
+export function isAsTested(control) {
+  return (
+    control instanceof HTMLInputElement &&
+    (control.type === "checkbox" || UNTESTED.has(control.name))
+  );
+}
+
+/**
  * @param {Field} one
  * @param {Kind} kind
  * @param {Provider | null} provider
@@ -47,6 +60,9 @@ function controlOf({ name, form, required, choices }, kind, provider) {
   const values = { ...kind.create_defaults, ...provider };
   const label = t(`provider.${name}`);
   const hint = hintOf(name, kind, provider);
+  // Nothing is offered to people before it was tried.
+  if (name === "enabled" && !provider)
+    return checkbox(name, label, { disabled: true, hint: t("provider.enabled_after_test") });
   if (form === "switch") return checkbox(name, label, { checked: Boolean(values[name]), hint });
   if (form === "choice") {
     const words = choices.map(

@@ -2,6 +2,7 @@
 // The services with which people can sign in.
 
 import { call } from "../base/api.js";
+import { brandMark } from "../base/brands.js";
 import { byId, el } from "../base/dom.js";
 import { ago, count } from "../base/format.js";
 import { t } from "../base/i18n.js";
@@ -51,7 +52,12 @@ function card(provider) {
     el(
       "div",
       { class: "panel-head" },
-      el("h2", {}, el("a", { href: `/admin/external-auth/${encodeURIComponent(key)}` }, name)),
+      el(
+        "h2",
+        { class: "marked" },
+        brandMark(kind),
+        el("a", { href: `/admin/external-auth/${encodeURIComponent(key)}` }, name),
+      ),
       badge(enabled ? t("providers.on") : t("providers.off"), enabled ? "good" : "plain"),
     ),
     !isReadable && el("p", { class: "field-error" }, t("providers.no_secret")),

@@ -72,6 +72,11 @@ export function count(value) {
   return new Intl.NumberFormat(language).format(value);
 }
 
+/** @param {number} value */
+export function shortCount(value) {
+  return new Intl.NumberFormat(language, { notation: "compact" }).format(value);
+}
+
 /**
  * A number that may be an estimate: then "about 4.82M", rounded up, so that it is never less than
  * what is shown of the list.

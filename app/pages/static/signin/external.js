@@ -2,6 +2,7 @@
 // Sign-in by other services: their buttons, and what is asked when an identity is new here.
 
 import { call } from "../base/api.js";
+import { brandMark } from "../base/brands.js";
 import { el } from "../base/dom.js";
 import { act, field, handle, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
@@ -31,12 +32,14 @@ export function providerButtons(providers) {
 }
 
 /**
- * A drawing from this site, or a letter: no picture is loaded from elsewhere.
+ * A drawing from this site, the mark of the kind, or a letter: no picture is loaded from elsewhere.
  * @param {Provider} provider
  */
-function mark({ icon_url, display_name }) {
+function mark({ icon_url, kind, display_name }) {
   if (icon_url && /^\/(?![/\\])/.test(icon_url))
     return el("img", { src: icon_url, alt: "", width: 20, height: 20 });
+  const own = brandMark(kind);
+  if (own) return own;
   return el(
     "span",
     { class: "letter", "aria-hidden": "true" },
