@@ -37,6 +37,7 @@ open(async () => {
     label: t("audit.title"),
     filters,
     sorted: { by: "created_at", order: "desc" },
+    opens: true,
     ask: (query, signal) => call("get", "/admin/audit-logs", { query: asked(query), signal }),
     columns: [
       {

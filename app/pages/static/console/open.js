@@ -20,6 +20,8 @@ import { avatar } from "./avatar.js";
 export function open(run) {
   start(async () => {
     offerMenus();
+    offerWayBack();
+    offerKeys();
     const me = await load(signedIn);
     if (await looksOtherwise(me)) return window.location.reload();
     useZone(me.preferences?.display_time_zone);
@@ -79,6 +81,45 @@ export function offerMenus() {
     menu.open = false;
     menu.querySelector("summary")?.focus();
   });
+}
+
+/** What keys open comes with the first use; none is taken from a field or a dialog. */
+function offerKeys() {
+  const list = async () => (await onDemand(() => import("./shortcuts.js"))).openShortcuts();
+  const goTo = async () => (await onDemand(() => import("./go_to.js"))).openGoTo();
+  byId("keys").addEventListener("click", () => {
+    const menu = /** @type {HTMLDetailsElement} */ (byId("account-menu"));
+    menu.open = false;
+    menu.querySelector("summary")?.focus(); // where the focus returns to
+    list();
+  });
+  document.addEventListener("keydown", (event) => {
+    const { key, ctrlKey, metaKey, altKey, target } = event;
+    if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
+    if ((ctrlKey || metaKey) && !altKey && key.toLowerCase() === "k") {
+      event.preventDefault();
+      goTo();
+    }
+    const isTyped = /** @type {Element} */ (target).matches("input, select, textarea");
+    if (ctrlKey || metaKey || altKey || isTyped || kept("localStorage", "keys") === "off") return;
+    const search = [...document.querySelectorAll("#main input[type=search]")].find((one) =>
+      one.checkVisibility(),
+    );
+    if (key === "?") list();
+    else if (key === "/" && search) /** @type {HTMLInputElement} */ (search).select();
+    else return;
+    event.preventDefault();
+  });
+}
+
+/** The link above the title leads to the list; as it was left, if that is known. */
+function offerWayBack() {
+  const link = document.getElementById("back");
+  if (!link) return;
+  onDemand(() => import("./place.js")).then(
+    ({ offerWayBack: offer }) => offer(/** @type {HTMLAnchorElement} */ (link)),
+    () => undefined,
+  );
 }
 
 /** The page guards nothing: the API refuses, and this says so before it has to. */
