@@ -115,8 +115,7 @@ def drawn(page: Page, look: Look, language: str, chosen_theme: str, **others: An
 
     values: dict[str, Any] = {
         "page": page,
-        "navigation": _navigation(page.section),
-        "elsewhere": _elsewhere(page, look),
+        "navigation": [one for one in PAGES if one.icon and one.section == page.section],
         "look": look,
         "language": language,
         "language_names": LANGUAGE_NAMES,
@@ -132,16 +131,6 @@ def drawn(page: Page, look: Look, language: str, chosen_theme: str, **others: An
     }
     html = _templates().get_template(page.template).render(values)
     return Content.of(HTML, html.encode())
-
-
-def _navigation(section: str) -> list[Page]:
-    return [one for one in PAGES if one.icon and one.section == section]
-
-
-def _elsewhere(page: Page, look: Look) -> list[Page]:
-    """Return the pages of one's account, which administrators can go to from theirs."""
-    has_both = page.section == "admin" and "account" in look.sections
-    return _navigation("account") if has_both else []
 
 
 @lru_cache(8)

@@ -111,7 +111,7 @@ def test_the_audit_log_is_searched_read_and_exported(
     complaints.take_refusal(412)
     # The service itself can be searched for.
     page.goto("/admin/audit?user_id=0")
-    expect(rows.filter(has_text="the service")).not_to_have_count(0)
+    expect(rows.filter(has_text="The command line")).not_to_have_count(0)
     expect(rows.filter(has_text="mallory")).to_have_count(0)
 
 

@@ -90,7 +90,10 @@ export function bulkBar(chosen, groups, { me, reload }) {
   more.addEventListener("click", () =>
     act(more, t("one_moment"), async () => {
       const shown = found;
-      const users = await matching(query, progress, () => shown === found);
+      go.disabled = true; // what it would change is not known yet
+      const users = await matching(query, progress, () => shown === found).finally(
+        () => (go.disabled = false),
+      );
       for (const { id, username } of users) {
         chosen.add(id);
         names.set(id, username);

@@ -50,8 +50,10 @@ export function unnamed(id) {
  * @param {string} action
  * @param {Details} details
  */
-function kindOf(action, { action: what, changed_fields: changed, status }) {
+function kindOf(action, { action: what, changed_fields: changed, ...now }) {
   if (action === "config_action_execute") return String(what);
   if (action !== "admin_update_user" || !Array.isArray(changed) || changed.length > 1) return "";
-  return String(changed[0] === "status" ? status : changed[0]);
+  const name = String(changed[0]);
+  if (name === "status") return String(now.status);
+  return now[name] === false ? "" : name; // a new password that is not required any more
 }

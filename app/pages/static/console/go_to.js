@@ -11,6 +11,17 @@ import { icon } from "../base/icons.js";
 /** @import { Icon } from "../base/icons.js" */
 /** @typedef {{ text: string, more: string, href: string, mark: Icon }} Place */
 
+/** The navigation of one's account, for pages with another one. @type {[string, Icon][]} */
+const ACCOUNT = [
+  ["profile", "person"],
+  ["security", "shield"],
+  ["sessions", "devices"],
+  ["connections", "link"],
+  ["teams", "team"],
+  ["preferences", "sliders"],
+  ["activity", "clock"],
+  ["data", "box"],
+];
 const TYPING_MS = 200;
 const MOST_FOUND = 5;
 
@@ -44,13 +55,13 @@ export function openGoTo() {
     else input.removeAttribute("aria-activedescendant");
     option?.scrollIntoView({ block: "nearest" });
   };
-  const show = (/** @type {Place[]} */ places) => {
+  const show = (/** @type {Place[]} */ places, at = 0) => {
     shown = places;
     replace(list, ...places.map((place, index) => option(place, index, follow)));
     list.hidden = places.length === 0;
     none.hidden = places.length > 0;
     input.setAttribute("aria-expanded", String(places.length > 0));
-    choose(0);
+    choose(at);
     say(t("list.count", { count: places.length, total: places.length }));
   };
   const follow = (/** @type {number} */ index) => {
@@ -68,7 +79,7 @@ export function openGoTo() {
     if (!isAdmin || !typed) return;
     timer = window.setTimeout(async () => {
       const found = await people(typed, signal).catch(() => []);
-      if (!signal.aborted && found.length > 0) show([...here, ...found]);
+      if (!signal.aborted && found.length > 0) show([...here, ...found], chosen);
     }, TYPING_MS);
   };
 
@@ -106,25 +117,30 @@ function option({ text, more, mark }, index, follow) {
   );
 }
 
-/** The pages of the navigation and of the menu, and those of one's account. */
+/**
+ * The pages of the navigation and of the menu, and those of one's account, if the menu has it.
+ * @returns {Place[]}
+ */
 function pages() {
-  const links = /** @type {NodeListOf<HTMLAnchorElement>} */ (
-    document.querySelectorAll("#nav > a, #account-menu li:not([hidden]) > a")
-  );
-  const own = [...links].map(({ textContent, pathname, dataset }) => ({
+  const links = ["#nav > a", "#account-menu li:not([hidden]) > a"].flatMap((one) => [
+    .../** @type {NodeListOf<HTMLAnchorElement>} */ (document.querySelectorAll(one)),
+  ]);
+  const own = links.map(({ textContent, pathname, dataset }) => ({
     text: textContent.trim(),
     more: "",
     href: pathname,
     mark: /** @type {Icon} */ (dataset.icon),
   }));
-  const given = byId("keys").dataset.elsewhere?.trim().split(" ") ?? [];
-  const others = given.map((one) => {
-    const [href = "", mark] = one.split(":");
-    const text = t(`${href.split("/").at(-1)}.title`);
-    return { text, more: t("nav.account"), href, mark: /** @type {Icon} */ (mark) };
-  });
+  const isHere = byId("main").dataset.section === "account";
+  const account = own.some(({ href }) => href === "/settings/profile") && !isHere ? ACCOUNT : [];
+  const others = account.map(([name, mark]) => ({
+    text: t(`${name}.title`),
+    more: t("nav.account"),
+    href: `/settings/${name}`,
+    mark,
+  }));
   // The menu leads to some of them, too.
-  const all = [...own.filter(({ href }) => !given.some((one) => one.startsWith(href))), ...others];
+  const all = [...own.filter(({ href }) => !others.some((one) => one.href === href)), ...others];
   return all.filter(({ href }, index) => all.findIndex((one) => one.href === href) === index);
 }
 
@@ -157,7 +173,7 @@ function matches({ text, more }, typed) {
  * @returns {Promise<Place[]>}
  */
 async function people(keyword, signal) {
-  const query = { keyword, limit: MOST_FOUND, sort_order: "asc" };
+  const query = { keyword, limit: MOST_FOUND, sort_order: /** @type {const} */ ("asc") };
   const [users, teams] = await Promise.all([
     call("get", "/admin/users", { query: { ...query, sort_by: "username" }, signal }),
     call("get", "/admin/teams", { query: { ...query, sort_by: "name" }, signal }),

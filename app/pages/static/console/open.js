@@ -7,6 +7,7 @@ import { act } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { keep, kept } from "../base/kept.js";
 import { start } from "../base/page.js";
+import { showProblem } from "../base/problem.js";
 import { load, onDemand } from "../base/retry.js";
 import { signedIn, signOut } from "../base/session.js";
 import { avatar } from "./avatar.js";
@@ -85,8 +86,17 @@ export function offerMenus() {
 
 /** What keys open comes with the first use; none is taken from a field or a dialog. */
 function offerKeys() {
-  const list = async () => (await onDemand(() => import("./shortcuts.js"))).openShortcuts();
-  const goTo = async () => (await onDemand(() => import("./go_to.js"))).openGoTo();
+  const isOver = () => document.querySelector("dialog[open]") !== null;
+  const list = () =>
+    onDemand(() => import("./shortcuts.js")).then(
+      ({ openShortcuts }) => isOver() || openShortcuts(),
+      showProblem,
+    );
+  const goTo = () =>
+    onDemand(() => import("./go_to.js")).then(
+      ({ openGoTo }) => isOver() || openGoTo(),
+      showProblem,
+    );
   byId("keys").addEventListener("click", () => {
     const menu = /** @type {HTMLDetailsElement} */ (byId("account-menu"));
     menu.open = false;
@@ -95,18 +105,18 @@ function offerKeys() {
   });
   document.addEventListener("keydown", (event) => {
     const { key, ctrlKey, metaKey, altKey, target } = event;
-    if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
-    if ((ctrlKey || metaKey) && !altKey && key.toLowerCase() === "k") {
-      event.preventDefault();
-      goTo();
-    }
-    const isTyped = /** @type {Element} */ (target).matches("input, select, textarea");
-    if (ctrlKey || metaKey || altKey || isTyped || kept("localStorage", "keys") === "off") return;
+    if (event.defaultPrevented || isOver()) return;
+    const isHeld = ctrlKey || metaKey;
+    const isTyped = /** @type {Element} */ (target).matches(
+      "input:not([type=checkbox], [type=radio]), select, textarea",
+    );
+    const isSingle = !isHeld && !altKey && !isTyped && kept("localStorage", "keys") !== "off";
     const search = [...document.querySelectorAll("#main input[type=search]")].find((one) =>
       one.checkVisibility(),
     );
-    if (key === "?") list();
-    else if (key === "/" && search) /** @type {HTMLInputElement} */ (search).select();
+    if (isHeld && !altKey && key.toLowerCase() === "k") goTo();
+    else if (isSingle && key === "?") list();
+    else if (isSingle && key === "/" && search) /** @type {HTMLElement} */ (search).focus();
     else return;
     event.preventDefault();
   });
