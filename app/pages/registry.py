@@ -49,6 +49,10 @@ class Page:
         """Whether it is the page that says there is no such page."""
         return self.name == "missing"
 
+    def is_below(self, other: "Page") -> bool:
+        """Whether it shows one of the things that another page lists."""
+        return self.name != other.name and not self.icon and self.path.startswith(f"{other.path}/")
+
     @property
     def _folder(self) -> str:
         return "console" if self.is_missing else self.family

@@ -422,7 +422,7 @@ def test_preferences_are_saved_as_they_are_chosen(page: Page, site: Site) -> Non
 def test_activity_is_read_and_the_account_locked_down(page: Page, site: Site) -> None:
     open_as(page, site.ada, "/settings/activity")
     rows = page.get_by_role("row")
-    expect(rows.filter(has_text="Signed in")).to_have_count(1)
+    expect(rows.filter(has_text="ada signed in")).to_have_count(1)
     # A date can be typed, however slowly.
     field = page.get_by_label("From")
     field.focus()
@@ -436,7 +436,7 @@ def test_activity_is_read_and_the_account_locked_down(page: Page, site: Site) ->
     page.get_by_label("Event").select_option("user_login")
     page.wait_for_url("**?action=user_login")
     is_drawn(page)
-    expect(rows.filter(has_text="Signed in")).to_have_count(1)
+    expect(rows.filter(has_text="ada signed in")).to_have_count(1)
     # Who locks the account leaves nothing in other tabs.
     other = page.context.new_page()
     other.goto("/settings/security")

@@ -181,7 +181,7 @@ def test_one_account_is_changed_control_by_control(page: Page, site: Site) -> No
     site.post("/auth/login", {"identifier": "bob", "password": "a password for bob"})
     access.get_by_role("switch", name="Enabled").click()
     expect(page.locator("#page-actions")).to_contain_text("disabled")
-    expect(section(page, "What happened")).to_contain_text("Account changed")
+    expect(section(page, "What happened")).to_contain_text("ada changed the account")
 
 
 def test_what_was_done_elsewhere_first_is_shown_until_the_account_is_deleted(
@@ -300,8 +300,8 @@ def test_a_team_lives_and_ends(page: Page, site: Site, complaints: Complaints) -
     page.get_by_role("button", name="Archive team").click()
     page.get_by_role("dialog").get_by_role("button", name="Archive team").click()
     events = section(page, "What happened")
-    expect(events).to_contain_text("Role changed")
-    expect(events).to_contain_text("Member added")
+    expect(events).to_contain_text("ada changed the role of bob from Member to Administrator")
+    expect(events).to_contain_text("ada added bob as Member")
     page.get_by_role("button", name="Restore team").click()
     expect(section(page, "Settings").get_by_label("Storage limit")).to_have_value("3")
 

@@ -175,6 +175,6 @@ def test_markup_in_what_a_browser_calls_itself_is_shown_as_text(
             expect(page.locator("#content:not([aria-busy])")).to_be_visible()
             page.wait_for_load_state("networkidle")
             assert page.locator("img[src=x]").count() == 0, path
-        page.get_by_role("row").get_by_role("button", name="Details").first.click()
+        page.get_by_role("row").get_by_role("button", name="signed in").first.click()
         expect(page.get_by_role("dialog")).to_contain_text(agent)
         assert page.locator("img[src=x]").count() == 0

@@ -49,7 +49,7 @@ def test_a_team_is_made_shared_left_and_archived(
     complaints.take_refusal(409)
     log = page.get_by_role("region", name="What happened")
     page.reload()
-    expect(log).to_contain_text("Member → Administrator")
+    expect(log).to_contain_text("from Member to Administrator")
     assert barriers(page) == []
 
     # With a second owner, there is a way out; then the team is no longer one's own.

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from app.audit.models import Action
+from app.audit.models import Action, EntityType
 from app.pages.files import STATIC
 from app.pages.registry import MISSING, PAGES
 from app.pages.texts import FOLDER
@@ -55,6 +55,21 @@ def test_every_language_has_the_same_texts(language):
 def test_every_action_of_the_audit_log_has_a_text():
     known = {key for key in ENGLISH["console"] if key.startswith("action.")}
     assert known == {f"action.{action.value}" for action in Action}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("action", Action)
+def test_every_entry_of_the_audit_log_is_a_sentence(action, language):
+    """Whoever did it, and what it was done to, are in it as far as it names them."""
+    sentence = CATALOGUES[language]["console"][f"event.{action}"]
+    assert set(placeholders(sentence)) <= {"actor", "name"}
+    assert len(sentence.replace(" ", "")) > len(CATALOGUES[language]["console"]["event.system"])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_everything_that_an_entry_is_about_has_a_word(language):
+    known = {key for key in CATALOGUES[language]["admin"] if key.startswith("entity.")}
+    assert known == {f"entity.{kind}" for kind in EntityType}
 
 
 def words(text):

@@ -9,7 +9,7 @@ import { ago, moment, momentOf } from "../base/format.js";
 import { t } from "../base/i18n.js";
 import { leaveFor } from "../base/page.js";
 import { orSignIn, tellSignedOut } from "../base/session.js";
-import { actionText, ownActions } from "../console/actions.js";
+import { eventSentence, ownActions, unnamed } from "../console/actions.js";
 import { deviceWords } from "../console/agents.js";
 import { actButton, select } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
@@ -19,7 +19,7 @@ import { panel } from "../console/panel.js";
 /** @import { Data } from "../../types" */
 /** @typedef {Data<"get", "/auth/activity">["items"][number]} Item */
 
-open(() => {
+open((me) => {
   const host = el("div", { class: "list" });
   const filters = el(
     "form",
@@ -44,7 +44,7 @@ open(() => {
         signal,
       }),
     columns: [
-      { label: t("activity.event"), cell: ({ action }) => actionText(action) },
+      { label: t("activity.event"), cell: (item) => el("span", {}, ...sentenceOf(item, me)) },
       { label: t("activity.by"), cell: ({ by }) => t(`activity.by.${by}`) },
       {
         label: t("activity.device"),
@@ -61,6 +61,20 @@ open(() => {
   });
   byId("page-actions").append(reloadButton(reload));
 });
+
+/**
+ * Entries of others are about the account itself, and do not name who that was.
+ * @param {Item} item
+ * @param {import("../console/open.js").Me} me
+ */
+function sentenceOf({ action, by, entity_name: name, details }, { username }) {
+  const actor = by === "me" ? username : t(`event.${by}`);
+  return eventSentence(action, {
+    actor,
+    name: name ?? (by === "me" ? unnamed() : username),
+    details,
+  });
+}
 
 /** @param {string} date the last day that is wanted */
 function endOf(date) {

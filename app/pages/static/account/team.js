@@ -83,7 +83,7 @@ function show(team) {
     !isArchived && isManager ? settingsPanel(team) : storagePanel(team),
     membersPanel(access(isArchived ? "member" : team.my_role)),
     isManager &&
-      eventsPanel((query, signal) =>
+      eventsPanel(team.name, (query, signal) =>
         call("get", "/teams/{id}/audit-logs", { path, query: { ...query, limit: 10 }, signal }),
       ),
     leavePanel(team),

@@ -13,6 +13,7 @@ import { orSignIn } from "../base/session.js";
 import { button, warnOfLoss } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { badge, empty, panel } from "../console/panel.js";
+import { openRows } from "../console/place.js";
 import { table } from "../console/table.js";
 
 /** @import { Data } from "../../types" */
@@ -45,6 +46,7 @@ open(async (me) => {
         teamTable(t("teams.archived"), archived),
       ),
   );
+  openRows(byId("content"));
 });
 
 /** @param {boolean} archived */

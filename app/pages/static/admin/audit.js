@@ -7,7 +7,7 @@ import { openDialog } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
 import { ago, count, countOrAbout, moment, momentOf } from "../base/format.js";
 import { act, field, textInput } from "../base/form.js";
-import { t } from "../base/i18n.js";
+import { hasText, t } from "../base/i18n.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { actionText } from "../console/actions.js";
@@ -16,7 +16,8 @@ import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 import { facts } from "../console/panel.js";
 import { saveFile, today } from "../console/save_file.js";
-import { actorOf, detailPairs } from "./events.js";
+import { detailPairs } from "./audit_details.js";
+import { actorOf, sentenceOf } from "./events.js";
 
 /** @import { Data } from "../../types" */
 /** @typedef {import("./events.js").Entry} Entry */
@@ -36,10 +37,19 @@ open(async () => {
     label: t("audit.title"),
     filters,
     sorted: { by: "created_at", order: "desc" },
+    opens: true,
     ask: (query, signal) => call("get", "/admin/audit-logs", { query: asked(query), signal }),
     columns: [
-      { label: t("audit.action"), sort: "action", cell: (entry) => actionText(entry.action) },
-      { label: t("audit.about"), sort: "entity_name", cell: about },
+      {
+        label: t("audit.action"),
+        sort: "action",
+        cell: (entry) =>
+          button(sentenceText(entry), {
+            class: "link",
+            "aria-haspopup": "dialog",
+            click: () => showEntry(entry),
+          }),
+      },
       { label: t("audit.by"), cell: actorOf },
       {
         label: t("audit.address"),
@@ -50,19 +60,6 @@ open(async () => {
         label: t("audit.time"),
         sort: "created_at",
         cell: ({ created_at: at }) => el("time", { datetime: at, title: ago(at) }, moment(at)),
-      },
-      {
-        label: t("details"),
-        kind: "actions",
-        cell: (entry) =>
-          button(t("details"), {
-            class: "link",
-            "aria-label": t("audit.details_of", {
-              action: actionText(entry.action),
-              time: moment(entry.created_at),
-            }),
-            click: () => showEntry(entry),
-          }),
       },
     ],
   });
@@ -85,7 +82,7 @@ function filterForm(actions) {
       t("audit.type"),
       select("entity_type", [
         all,
-        ...types.map((one) => /** @type {[string, string]} */ ([one, one.replaceAll("_", " ")])),
+        ...types.map((one) => /** @type {[string, string]} */ ([one, typeText(one)])),
       ]),
     ),
     field(
@@ -138,36 +135,36 @@ function asked(query) {
 }
 
 /** @param {Entry} entry */
-function about({ entity_name: name, entity_id: id }) {
-  return name || (id ? `№ ${id}` : null);
+function sentenceText(entry) {
+  return sentenceOf(entry).join("");
+}
+
+/** What kind of thing an entry is about; one that this version does not know keeps its name. */
+function typeText(/** @type {string} */ type) {
+  return hasText(`entity.${type}`) ? t(`entity.${type}`) : type.replaceAll("_", " ");
 }
 
 /** @param {Entry} entry */
 function showEntry(entry) {
   const done = el("button", { type: "button", class: "secondary" }, t("dialog.close"));
-  const details = detailPairs(entry.details);
+  const details = detailPairs(entry);
   const content = el(
     "div",
     { class: "dialog-body" },
     facts([
       [t("audit.time"), moment(entry.created_at)],
       [t("audit.by"), actorOf(entry)],
-      [t("audit.about"), about(entry)],
-      [t("audit.type"), el("span", { lang: "en" }, entry.entity_type.replaceAll("_", " "))],
+      [t("audit.about"), entry.entity_name],
+      [t("audit.type"), typeText(entry.entity_type)],
       [t("audit.address"), entry.ip_address],
       [t("audit.agent"), entry.user_agent],
       [t("audit.number"), String(entry.id)],
     ]),
     details.length > 0 && el("h3", {}, t("details")),
-    details.length > 0 &&
-      el(
-        "div",
-        { lang: "en" },
-        facts(details.map(([name, value]) => [name, el("span", { class: "mono" }, value)])),
-      ),
+    details.length > 0 && facts(details),
     el("div", { class: "dialog-actions" }, done),
   );
-  done.addEventListener("click", openDialog(actionText(entry.action), [content], { focus: done }));
+  done.addEventListener("click", openDialog(sentenceText(entry), [content], { focus: done }));
 }
 
 /**

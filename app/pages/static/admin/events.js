@@ -4,17 +4,21 @@
 import { el } from "../base/dom.js";
 import { ago, moment } from "../base/format.js";
 import { t } from "../base/i18n.js";
-import { actionText } from "../console/actions.js";
+import { eventSentence, unnamed } from "../console/actions.js";
 import { avatar } from "../console/avatar.js";
 
 /** @import { Data } from "../../types" */
 /** @typedef {Data<"get", "/admin/audit-logs">["items"][number]} Entry */
 
+/** What the service does by itself; otherwise an entry without an address is a command's. */
+const OF_ITSELF = /^(server|mail)_/;
+
 /**
  * Who did it: an account, the command line, or the service itself.
  * @param {Entry} entry
  */
-export function actorOf({ user, user_id: id }) {
+export function actorOf(entry) {
+  const { user } = entry;
   if (user)
     return el(
       "a",
@@ -22,11 +26,14 @@ export function actorOf({ user, user_id: id }) {
       avatar(nameOf(user), null),
       el("span", {}, nameOf(user)),
     );
-  return el(
-    "span",
-    { class: "person" },
-    el("span", {}, id ? t("audit.gone", { id }) : t("audit.system")),
-  );
+  return el("span", { class: "person" }, el("span", {}, otherActor(entry)));
+}
+
+/** @param {Entry} entry */
+function otherActor({ user_id: id, ip_address: address, action }) {
+  if (id) return t("event.deleted_account", { id: String(id) });
+  if (address) return t("event.stranger");
+  return t(OF_ITSELF.test(action) ? "event.system" : "event.cli");
 }
 
 /**
@@ -38,38 +45,52 @@ function nameOf({ username, profile }) {
   return shown && shown !== username ? `${username} (${shown})` : username;
 }
 
+/**
+ * What happened as a sentence, in which the names may be elements.
+ * @param {Entry} entry
+ * @param {(text: string, href?: string) => string | Node} [shown] how an actor and what it is
+ *   about are shown
+ */
+export function sentenceOf(entry, shown = (text) => text) {
+  const { user, action, entity_type: type } = entry;
+  const details = detailsOf(entry);
+  const given = type === "external_auth_provider" && details.display_name;
+  return eventSentence(action, {
+    actor: user ? shown(nameOf(user), `/admin/users/${user.id}`) : shown(otherActor(entry)),
+    name: shown(String(given || entry.entity_name || unnamed(entry.entity_id))),
+    details,
+  });
+}
+
 /** @param {Entry} entry */
 export function eventLine(entry) {
-  const about = entry.entity_name ? ` · ${entry.entity_name}` : "";
-  const time = el(
-    "time",
-    { datetime: entry.created_at, title: moment(entry.created_at), class: "hint" },
-    ago(entry.created_at),
-  );
+  const shown = (/** @type {string} */ text, /** @type {string | undefined} */ href) =>
+    href ? el("a", { href, class: "named" }, text) : el("strong", {}, text);
   return el(
     "li",
     {},
-    el("span", {}, el("strong", {}, actionText(entry.action)), about),
-    el("span", { class: "event-by" }, actorOf(entry), time),
+    el("span", {}, ...sentenceOf(entry, shown)),
+    el(
+      "time",
+      { datetime: entry.created_at, title: moment(entry.created_at), class: "hint" },
+      ago(entry.created_at),
+    ),
   );
 }
 
 /**
- * The details as pairs; they are JSON text, which a later version may have written otherwise.
- * @param {string | null} details
- * @returns {[string, string][]}
+ * The details, which are JSON text; a later version may have written them otherwise.
+ * @param {Entry} entry
+ * @returns {Record<string, unknown>}
  */
-export function detailPairs(details) {
-  if (!details) return [];
+export function detailsOf({ details }) {
+  if (!details) return {};
   try {
     const found = JSON.parse(details);
-    if (found === null || typeof found !== "object" || Array.isArray(found)) return [["", details]];
-    return Object.entries(found).map(([name, value]) => [
-      name.replaceAll("_", " "),
-      typeof value === "string" ? value : JSON.stringify(value),
-    ]);
+    const isObject = found !== null && typeof found === "object" && !Array.isArray(found);
+    return isObject ? found : { "": details };
   } catch {
-    return [["", details]];
+    return { "": details };
   }
 }
 
@@ -79,8 +100,7 @@ export function detailPairs(details) {
  */
 export function eventColumns() {
   return [
-    { label: t("audit.action"), cell: ({ action }) => actionText(action) },
-    { label: t("audit.by"), cell: actorOf },
+    { label: t("audit.action"), cell: (entry) => el("span", {}, ...sentenceOf(entry)) },
     {
       label: t("audit.time"),
       cell: ({ created_at: at }) => el("time", { datetime: at, title: moment(at) }, ago(at)),

@@ -13,6 +13,7 @@ import { actButton, select, submitLine } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 import { badge, facts, panel } from "../console/panel.js";
+import { openRows } from "../console/place.js";
 import { table } from "../console/table.js";
 import { toast } from "../console/toast.js";
 
@@ -37,6 +38,7 @@ open(async (me) => {
       ]),
     ),
   );
+  const texts = templatesPanel(templates);
   replace(
     byId("content"),
     serverPanel(
@@ -44,8 +46,9 @@ open(async (me) => {
       me.email,
     ),
     outboxPanel(templates),
-    templatesPanel(templates),
+    texts,
   );
+  openRows(texts);
 });
 
 /**

@@ -18,6 +18,7 @@ open(() => {
   const reload = list({
     host: byId("content"),
     label: t("providers.title"),
+    opens: true,
     empty: { title: t("providers.empty"), text: t("providers.empty_text") },
     ask: (query, signal) =>
       call("get", "/admin/external-auth/providers", {

@@ -67,7 +67,7 @@ function show(team, groups) {
     byId("content"),
     first,
     membersPanel(access(isArchived)),
-    eventsPanel((query, signal) =>
+    eventsPanel(team.name, (query, signal) =>
       call("get", "/admin/teams/{id}/audit-logs", { path, query: { ...query, limit: 10 }, signal }),
     ),
     isArchived ? null : archivePanel(() => call("delete", "/admin/teams/{id}", { path }), reload),

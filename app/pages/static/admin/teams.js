@@ -38,6 +38,7 @@ open(() => {
     label: t("teams.title"),
     filters,
     sorted: { by: "created_at", order: "desc" },
+    opens: true,
     empty: { title: t("teams.empty"), text: t("teams.empty_text") },
     ask: (query, signal) => call("get", "/admin/teams", { query, signal }),
     columns: [

@@ -17,28 +17,28 @@ import { askForUser } from "./new_user.js";
 
 /** @typedef {import("./lookups.js").User} User */
 
-open(async () => {
+open(async ({ id: me }) => {
   const groups = await groupChoices();
   const host = el("div", { class: "list" });
   /** @type {Set<number>} */
   const chosen = new Set();
-  const bar = bulkBar(chosen, groups, () => reload());
+  const bar = bulkBar(chosen, groups, { me, reload: () => reload() });
   const filters = filterForm(groups);
-  replace(byId("content"), filters, bar.node, host);
+  replace(byId("content"), filters, host, bar.node);
   /** @type {() => Promise<void>} */
   const reload = list({
     host,
     label: t("users.title"),
     filters,
     sorted: { by: "created_at", order: "desc" },
+    opens: true,
     empty: { title: t("list.empty") },
-    ask: (query, signal) => {
+    ask: async (query, signal) => {
       chosen.clear();
       bar.update();
-      return call("get", "/admin/users", {
-        query,
-        signal,
-      });
+      const found = await call("get", "/admin/users", { query, signal });
+      bar.begin(query, found);
+      return found;
     },
     selection: {
       idOf: ({ id }) => id,

@@ -1,7 +1,9 @@
 // @ts-check
 // What an entry of the audit log says happened.
 
-import { hasText, t, textKeys } from "../base/i18n.js";
+import { hasText, rich, t, textKeys } from "../base/i18n.js";
+
+/** @typedef {Record<string, unknown>} Details */
 
 /**
  * An action in words; one that this version does not know keeps its name.
@@ -20,4 +22,38 @@ export function ownActions() {
     (key) => /** @type {[string, string]} */ ([key.slice("action.".length), t(key)]),
   );
   return own.sort(([, one], [, other]) => one.localeCompare(other));
+}
+
+/**
+ * An entry as a sentence, in which actor and name may be elements.
+ * @param {string} action
+ * @param {{ actor: string | Node, name: string | Node, details?: Details }} about
+ */
+export function eventSentence(action, { actor, name, details = {} }) {
+  const own = `event.${action}.${kindOf(action, details)}`;
+  const key = hasText(own) ? own : `event.${action}`;
+  if (!hasText(key)) return [actionText(action)];
+  const before = t(`role.${details.previous_role}`);
+  return rich(key, { actor, name, before, after: t(`role.${details.role}`) });
+}
+
+/**
+ * What an entry without a name is about.
+ * @param {number | null} [id]
+ */
+export function unnamed(id) {
+  return id ? t("event.number", { id: String(id) }) : t("event.unnamed");
+}
+
+/**
+ * Tells apart what one action may be, where there is a sentence for each.
+ * @param {string} action
+ * @param {Details} details
+ */
+function kindOf(action, { action: what, changed_fields: changed, ...now }) {
+  if (action === "config_action_execute") return String(what);
+  if (action !== "admin_update_user" || !Array.isArray(changed) || changed.length > 1) return "";
+  const name = String(changed[0]);
+  if (name === "status") return String(now.status);
+  return now[name] === false ? "" : name; // a new password that is not required any more
 }

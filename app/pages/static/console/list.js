@@ -6,7 +6,7 @@ import { count, countOrAbout } from "../base/format.js";
 import { t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
 import { showProblem } from "../base/problem.js";
-import { load } from "../base/retry.js";
+import { load, onDemand } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { empty } from "./panel.js";
 import { table } from "./table.js";
@@ -39,6 +39,7 @@ const TYPING_MS = 300;
  * @property {{ title: string, text?: Child, actions?: Child[] }} [empty] shown while there is
  *   nothing at all
  * @property {import("./table.js").Selection<T>} [selection]
+ * @property {boolean} [opens] whether a click in a row does what its first link or button does
  * @property {boolean} [isAside] one of several of a page, which does not own the address
  */
 
@@ -51,7 +52,7 @@ const TYPING_MS = 300;
  * @returns {() => Promise<void>}
  */
 export function list(listing) {
-  const { host, filters, sorted, isAside = false } = listing;
+  const { host, filters, sorted, opens = false, isAside = false } = listing;
   const names = [
     ...new Set(
       [...(filters?.elements ?? [])]
@@ -62,6 +63,7 @@ export function list(listing) {
   let running = new AbortController();
   let state = isAside ? {} : stateOf(names);
 
+  let isNew = opens;
   /** @type {(how?: { isQuiet?: boolean }) => Promise<void>} */
   const show = async ({ isQuiet = false } = {}) => {
     running.abort();
@@ -75,6 +77,8 @@ export function list(listing) {
       if (found.items.length === 0 && found.total > 0)
         return await go({ offset: String(lastOffset(found)) }, "replace");
       draw(found);
+      if (isNew) begin(host);
+      isNew = false;
       if (!isQuiet) say(t("list.count", { count: found.total, total: totalOf(found) }));
     } catch (error) {
       if (!signal.aborted) showProblem(error, { isQuiet: true });
@@ -139,6 +143,15 @@ export function list(listing) {
   });
   show({ isQuiet: true });
   return () => show({ isQuiet: true });
+}
+
+/** @param {HTMLElement} host of a list whose rows open, and which is drawn for the first time */
+function begin(host) {
+  // Without it, the rows have their links.
+  onDemand(() => import("./place.js")).then(
+    ({ openRows }) => openRows(host),
+    () => undefined,
+  );
 }
 
 /** The button that loads a list again. */

@@ -7,6 +7,7 @@ import { act } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { keep, kept } from "../base/kept.js";
 import { start } from "../base/page.js";
+import { showProblem } from "../base/problem.js";
 import { load, onDemand } from "../base/retry.js";
 import { signedIn, signOut } from "../base/session.js";
 import { avatar } from "./avatar.js";
@@ -20,6 +21,8 @@ import { avatar } from "./avatar.js";
 export function open(run) {
   start(async () => {
     offerMenus();
+    offerWayBack();
+    offerKeys();
     const me = await load(signedIn);
     if (await looksOtherwise(me)) return window.location.reload();
     useZone(me.preferences?.display_time_zone);
@@ -79,6 +82,54 @@ export function offerMenus() {
     menu.open = false;
     menu.querySelector("summary")?.focus();
   });
+}
+
+/** What keys open comes with the first use; none is taken from a field or a dialog. */
+function offerKeys() {
+  const isOver = () => document.querySelector("dialog[open]") !== null;
+  const list = () =>
+    onDemand(() => import("./shortcuts.js")).then(
+      ({ openShortcuts }) => isOver() || openShortcuts(),
+      showProblem,
+    );
+  const goTo = () =>
+    onDemand(() => import("./go_to.js")).then(
+      ({ openGoTo }) => isOver() || openGoTo(),
+      showProblem,
+    );
+  byId("keys").addEventListener("click", () => {
+    const menu = /** @type {HTMLDetailsElement} */ (byId("account-menu"));
+    menu.open = false;
+    menu.querySelector("summary")?.focus(); // where the focus returns to
+    list();
+  });
+  document.addEventListener("keydown", (event) => {
+    const { key, ctrlKey, metaKey, altKey, target } = event;
+    if (event.defaultPrevented || isOver()) return;
+    const isHeld = ctrlKey || metaKey;
+    const isTyped = /** @type {Element} */ (target).matches(
+      "input:not([type=checkbox], [type=radio]), select, textarea",
+    );
+    const isSingle = !isHeld && !altKey && !isTyped && kept("localStorage", "keys") !== "off";
+    const search = [...document.querySelectorAll("#main input[type=search]")].find((one) =>
+      one.checkVisibility(),
+    );
+    if (isHeld && !altKey && key.toLowerCase() === "k") goTo();
+    else if (isSingle && key === "?") list();
+    else if (isSingle && key === "/" && search) /** @type {HTMLElement} */ (search).focus();
+    else return;
+    event.preventDefault();
+  });
+}
+
+/** The link above the title leads to the list; as it was left, if that is known. */
+function offerWayBack() {
+  const link = document.getElementById("back");
+  if (!link) return;
+  onDemand(() => import("./place.js")).then(
+    ({ offerWayBack: offer }) => offer(/** @type {HTMLAnchorElement} */ (link)),
+    () => undefined,
+  );
 }
 
 /** The page guards nothing: the API refuses, and this says so before it has to. */

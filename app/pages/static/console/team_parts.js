@@ -4,9 +4,9 @@
 import { confirmed } from "../base/dialog.js";
 import { el } from "../base/dom.js";
 import { moment } from "../base/format.js";
-import { t } from "../base/i18n.js";
+import { rich, t } from "../base/i18n.js";
 import { orSignIn } from "../base/session.js";
-import { actionText } from "./actions.js";
+import { eventSentence, unnamed } from "./actions.js";
 import { actButton } from "./fields.js";
 import { list } from "./list.js";
 import { failedMeanwhile } from "./meanwhile.js";
@@ -18,9 +18,10 @@ import { toast } from "./toast.js";
 
 /**
  * What happened to a team and its members.
+ * @param {string} name of the team
  * @param {import("./list.js").Listing<Entry>["ask"]} ask
  */
-export function eventsPanel(ask) {
+export function eventsPanel(name, ask) {
   const events = el("div", { class: "list" });
   list({
     host: events,
@@ -28,26 +29,7 @@ export function eventsPanel(ask) {
     label: t("team.events"),
     ask,
     columns: [
-      {
-        label: t("audit.action"),
-        cell: ({ action, presentation }) =>
-          presentation ? t(`team_event.${presentation.summary.code}`) : actionText(action),
-      },
-      {
-        label: t("team.member"),
-        cell: ({ member, previous_role: before, next_role: after, role }) => [
-          member && el("span", {}, member.username),
-          (after ?? role) &&
-            el(
-              "span",
-              { class: "hint" },
-              before
-                ? `${t(`team_role.${before}`)} → ${t(`team_role.${after ?? role}`)}`
-                : t(`team_role.${after ?? role}`),
-            ),
-        ],
-      },
-      { label: t("audit.by"), cell: ({ actor }) => actor?.username ?? t("audit.system") },
+      { label: t("audit.action"), cell: (entry) => el("span", {}, ...sentenceOf(entry, name)) },
       {
         label: t("audit.time"),
         cell: ({ created_at: at }) => el("time", { datetime: at }, moment(at)),
@@ -55,6 +37,24 @@ export function eventsPanel(ask) {
     ],
   });
   return panel("events", t("team.events"), {}, events);
+}
+
+/**
+ * @param {Entry} entry
+ * @param {string} name of the team
+ */
+function sentenceOf({ action, actor: who, member, presentation, ...roles }, name) {
+  const actor = who?.username ?? t("event.system");
+  const code = presentation?.summary.code;
+  const { previous_role: before, next_role: after, role = null } = roles;
+  // What version 0.2 wrote may lack a role.
+  if (!code || (code.endsWith("_update") && !before)) return eventSentence(action, { actor, name });
+  return rich(`team_event.${code}`, {
+    actor,
+    member: member?.username ?? unnamed(),
+    before: t(`team_role.${before}`),
+    after: t(`team_role.${after ?? role}`),
+  });
 }
 
 /**
