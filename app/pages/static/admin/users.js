@@ -52,7 +52,7 @@ open(async ({ id: me }) => {
         label: t("users.email"),
         sort: "email",
         cell: ({ email, email_verified: isVerified }) => [
-          el("span", {}, email),
+          el("span", { class: "address" }, email),
           !isVerified && badge(t("users.unverified"), "warn"),
         ],
       },

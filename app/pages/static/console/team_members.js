@@ -60,7 +60,7 @@ export function membersPanel(access) {
       {
         label: t("users.email"),
         cell: ({ email, status }) => [
-          el("span", {}, email),
+          el("span", { class: "address" }, email),
           status === "disabled" && badge(t("user.status.disabled"), "bad"),
         ],
       },
