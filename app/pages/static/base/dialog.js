@@ -12,7 +12,8 @@ let number = 0;
  * @param {string} title
  * @param {(Node | string)[]} content
  * @param {{ focus?: HTMLElement, closed?: () => void, isKept?: boolean }} [how] a dialog that is
- *   kept does not close on Escape, since what it shows is not shown again
+ *   kept does not close on Escape, nor by what browsers have for that beside the page, since what
+ *   it shows is not shown again
  * @returns {() => void}
  */
 export function openDialog(title, content, { focus, closed, isKept } = {}) {
@@ -25,22 +26,27 @@ export function openDialog(title, content, { focus, closed, isKept } = {}) {
     el("p", { class: "said visually-hidden", "aria-live": "polite" }),
   );
   const goOn = interrupt();
+  const warn = (/** @type {BeforeUnloadEvent} */ event) => event.preventDefault();
+  let isOver = !isKept;
   dialog.addEventListener("close", () => {
+    if (!isOver) return dialog.showModal();
     dialog.remove();
+    window.removeEventListener("beforeunload", warn);
     goOn();
-    closed?.();
+    return closed?.();
   });
   if (isKept) {
-    const warn = (/** @type {BeforeUnloadEvent} */ event) => event.preventDefault();
     window.addEventListener("beforeunload", warn);
-    dialog.addEventListener("close", () => window.removeEventListener("beforeunload", warn));
     dialog.addEventListener("keydown", (event) => event.key === "Escape" && event.preventDefault());
     dialog.addEventListener("cancel", (event) => event.preventDefault());
   }
   document.body.append(dialog);
   dialog.showModal();
   focus?.focus();
-  return () => dialog.close();
+  return () => {
+    isOver = true;
+    dialog.close();
+  };
 }
 
 /**

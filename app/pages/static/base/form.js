@@ -153,6 +153,22 @@ export async function act(
 }
 
 /**
+ * Puts the cursor into the first field, unless there is something to read first, somebody is
+ * somewhere already, or a keyboard would come up and cover half of the page.
+ * @param {HTMLFormElement | null | undefined} form
+ */
+export function focusFirst(form) {
+  const isToRead = document.querySelector(
+    "#notes > *, #problem:not([hidden]), #unsent:target, [data-incomplete]",
+  );
+  const isSomewhere = document.activeElement !== document.body;
+  if (isToRead || isSomewhere || window.matchMedia("(pointer: coarse)").matches) return;
+  /** @type {HTMLElement | null | undefined} */ (
+    form?.querySelector("input:not([hidden], [readonly])")
+  )?.focus();
+}
+
+/**
  * A field with its label; `control` gets the id `name` unless it has one.
  * @param {Child} label
  * @param {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} control

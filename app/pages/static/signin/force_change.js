@@ -3,14 +3,13 @@
 
 import { call } from "../base/api.js";
 import { byId, input } from "../base/dom.js";
-import { act, handle } from "../base/form.js";
+import { act, focusFirst, handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { leaveFor, start } from "../base/page.js";
 import { load } from "../base/retry.js";
 import { afterSignIn, withReturnPath } from "../base/return_path.js";
 import { signOut, whoIsSignedIn } from "../base/session.js";
 import { CHECKS } from "../base/rules.js";
-import { focusFirst } from "./first_field.js";
 import { dealtWith, measure } from "./new_account.js";
 
 function offerSignOut() {

@@ -3,14 +3,13 @@
 
 import { call, Refusal } from "../base/api.js";
 import { byId, el, input } from "../base/dom.js";
-import { handle } from "../base/form.js";
+import { focusFirst, handle } from "../base/form.js";
 import { day } from "../base/format.js";
 import { t } from "../base/i18n.js";
 import { start } from "../base/page.js";
 import { load } from "../base/retry.js";
 import { CHECKS } from "../base/rules.js";
 import { enter } from "./enter.js";
-import { focusFirst } from "./first_field.js";
 import { dropToken, takeToken } from "./kept_token.js";
 import { dealtWith, FIELDS, measure, toSignIn } from "./new_account.js";
 import { noteWhoIsSignedIn } from "./other_account.js";

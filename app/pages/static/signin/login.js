@@ -4,7 +4,7 @@
 import { call, Refusal } from "../base/api.js";
 import { csrfToken, keep } from "../base/kept.js";
 import { el, replace } from "../base/dom.js";
-import { act, handle } from "../base/form.js";
+import { act, focusFirst, handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { leaveFor, note, start } from "../base/page.js";
 import { clearProblem, showNotice, showProblem } from "../base/problem.js";
@@ -12,7 +12,6 @@ import { afterSignIn, withReturnPath } from "../base/return_path.js";
 import { onDemand, untilAnswered } from "../base/retry.js";
 import { whoIsSignedIn } from "../base/session.js";
 import * as webauthn from "../base/webauthn.js";
-import { focusFirst } from "./first_field.js";
 import { offerInField, stopOffering } from "./passkey_autofill.js";
 
 /** @import { Data, Schemas } from "../../types" */

@@ -3,12 +3,11 @@
 
 import { call } from "../base/api.js";
 import { el, input } from "../base/dom.js";
-import { handle, mark } from "../base/form.js";
+import { focusFirst, handle, mark } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { start } from "../base/page.js";
 import { CHECKS } from "../base/rules.js";
 import { enter } from "./enter.js";
-import { focusFirst } from "./first_field.js";
 import { dealtWith, FIELDS, measure, toSignIn } from "./new_account.js";
 import { noteWhoIsSignedIn } from "./other_account.js";
 import { show, wayBack } from "./stage.js";

@@ -3,14 +3,13 @@
 
 import { call } from "../base/api.js";
 import { byId, input } from "../base/dom.js";
-import { handle } from "../base/form.js";
+import { focusFirst, handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { kept } from "../base/kept.js";
 import { leaveFor, note, setTitle, start } from "../base/page.js";
 import { pause, sendButton } from "../base/pause.js";
 import { showNotice, showProblem } from "../base/problem.js";
 import { CHECKS } from "../base/rules.js";
-import { focusFirst } from "./first_field.js";
 import { dropToken, takeToken } from "./kept_token.js";
 import { showMailbox } from "./mailbox.js";
 import { dealtWith, measure } from "./new_account.js";

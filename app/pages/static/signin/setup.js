@@ -3,13 +3,12 @@
 
 import { call } from "../base/api.js";
 import { byId, el } from "../base/dom.js";
-import { handle } from "../base/form.js";
+import { focusFirst, handle } from "../base/form.js";
 import { rich, t } from "../base/i18n.js";
 import { leaveFor, note, start } from "../base/page.js";
 import { load } from "../base/retry.js";
 import { CHECKS } from "../base/rules.js";
 import { enter } from "./enter.js";
-import { focusFirst } from "./first_field.js";
 import { dealtWith, measure } from "./new_account.js";
 
 const STORAGE = "/setup/storage";
