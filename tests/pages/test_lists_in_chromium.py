@@ -78,6 +78,7 @@ def test_all_accounts_that_match_are_changed_together(
     assert barriers(page) == []
     page.get_by_role("button", name="Select none").click()
     expect(bar(page)).to_be_hidden()
+    expect(page.get_by_label("Select all on this page")).to_be_focused()
     page.set_viewport_size({"width": 1280, "height": 800})
     page.get_by_label("Select all on this page").check()
     everything.click()

@@ -58,13 +58,19 @@ export function bulkBar(chosen, groups, { me, reload }) {
   let found = { items: [], total: 0, total_is_exact: true };
   /** @type {Query} */
   let query = {};
+  const again = async () => {
+    await reload();
+    if (!node.hidden) return;
+    // The focus was in what is not shown any more.
+    /** @type {HTMLElement | null} */ (document.querySelector("th.select input"))?.focus();
+  };
   actions.addEventListener("change", () => (group.hidden = actions.value !== "assign_group"));
   go.addEventListener("click", () =>
     act(go, t("one_moment"), () => {
       // One's own account comes last: its sessions may be what ends.
       const ids = [...chosen].sort((one, other) => Number(one === me) - Number(other === me));
       const job = { action: /** @type {Action} */ (actions.value), ids, group: group.value };
-      return run(job, names, progress, reload);
+      return run(job, names, progress, again);
     }),
   );
   const progress = el("progress", { "aria-label": t("bulk.progress"), hidden: true });
@@ -104,7 +110,7 @@ export function bulkBar(chosen, groups, { me, reload }) {
   );
   none.addEventListener("click", () => {
     chosen.clear();
-    reload();
+    again();
   });
   /** Begins anew with what the list shows now. */
   const begin = (/** @type {Query} */ asked, /** @type {Found} */ answer) => {
