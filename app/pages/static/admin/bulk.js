@@ -29,6 +29,7 @@ const AT_ONCE = 200;
 const MOST_CHOSEN = 10_000;
 const PAGE = 100;
 
+/** @import { Body } from "../../types" */
 /** @typedef {import("./lookups.js").User} User */
 /** @typedef {import("../console/list.js").Query} Query */
 /** @typedef {{ items: User[], total: number, total_is_exact: boolean }} Found */
@@ -188,7 +189,7 @@ async function run({ action, ids, group }, names, progress, reload) {
  * What fails in between ends it, and what was done before is told.
  * @param {number[]} ids
  * @param {HTMLProgressElement} progress
- * @param {(part: number[]) => import("../../types").Body<"post", "/admin/users/bulk">} bodyOf
+ * @param {(part: number[]) => Body<"post", "/admin/users/bulk">} bodyOf
  */
 async function changed(ids, progress, bodyOf) {
   /** @type {{ done: number, refused: { id: number, msg: string }[], error?: unknown }} */
