@@ -8,6 +8,7 @@ from app.pages.registry import PAGES
 from app.pages.texts import catalogues
 from tests.support import factories
 from tests.support.browser import Complaints, needs_chromium
+from tests.support.fake_provider import FakeProvider
 from tests.support.pages import Site, ask, barriers, is_drawn, open_as
 
 pytestmark = needs_chromium
@@ -51,6 +52,19 @@ def test_rows_open_and_the_way_back_keeps_the_place(page: Page, site: Site) -> N
     expect(page.locator(".opens")).to_be_visible()
     rows.first.locator("time").click()
     expect(page.get_by_role("dialog", name="ada signed in")).to_be_visible()
+    page.goto("/admin/audit?action=user_login&lang=de")
+    expect(rows.first).to_contain_text("ada hat sich angemeldet")
+
+
+def test_a_card_opens_by_a_click_and_a_link_leads_back(
+    page: Page, site: Site, provider: FakeProvider
+) -> None:
+    open_as(page, site.ada, "/admin/external-auth")
+    expect(page.locator(".opens")).to_be_visible()
+    page.get_by_text("Last sign-in").click()
+    page.wait_for_url("**/admin/external-auth/local")
+    page.get_by_role("link", name="Back to External sign-in").click()
+    expect(page.get_by_role("link", name="Local login")).to_be_focused()
 
 
 def test_all_accounts_that_match_are_changed_together(
@@ -78,6 +92,7 @@ def test_all_accounts_that_match_are_changed_together(
     assert barriers(page) == []
     page.get_by_role("button", name="Select none").click()
     expect(bar(page)).to_be_hidden()
+    expect(page.get_by_label("Select all on this page")).to_be_focused()
     page.set_viewport_size({"width": 1280, "height": 800})
     page.get_by_label("Select all on this page").check()
     everything.click()

@@ -9,7 +9,7 @@ import { ago, moment, momentOf } from "../base/format.js";
 import { t } from "../base/i18n.js";
 import { leaveFor } from "../base/page.js";
 import { orSignIn, tellSignedOut } from "../base/session.js";
-import { eventSentence, ownActions, unnamed } from "../console/actions.js";
+import { eventSentence, named, ownActions, sentence, unnamed } from "../console/actions.js";
 import { deviceWords } from "../console/agents.js";
 import { actButton, select } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
@@ -44,8 +44,7 @@ open((me) => {
         signal,
       }),
     columns: [
-      { label: t("activity.event"), cell: (item) => el("span", {}, ...sentenceOf(item, me)) },
-      { label: t("activity.by"), cell: ({ by }) => t(`activity.by.${by}`) },
+      { label: t("activity.event"), cell: (item) => sentence(sentenceOf(item, me)) },
       {
         label: t("activity.device"),
         cell: ({ user_agent: agent, ip_address: address }) => [
@@ -70,8 +69,8 @@ open((me) => {
 function sentenceOf({ action, by, entity_name: name, details }, { username }) {
   const actor = by === "me" ? username : t(`event.${by}`);
   return eventSentence(action, {
-    actor,
-    name: name ?? (by === "me" ? unnamed() : username),
+    actor: named(actor),
+    name: named(name ?? (by === "me" ? unnamed() : username)),
     details,
   });
 }

@@ -10,7 +10,7 @@ import { act, field, textInput } from "../base/form.js";
 import { hasText, t } from "../base/i18n.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
-import { actionText } from "../console/actions.js";
+import { actionText, named, sentence } from "../console/actions.js";
 import { button, select } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
@@ -44,11 +44,16 @@ open(async () => {
         label: t("audit.action"),
         sort: "action",
         cell: (entry) =>
-          button(sentenceText(entry), {
-            class: "link",
-            "aria-haspopup": "dialog",
-            click: () => showEntry(entry),
-          }),
+          el(
+            "button",
+            {
+              type: "button",
+              class: "link",
+              "aria-haspopup": "dialog",
+              click: () => showEntry(entry),
+            },
+            sentence(sentenceOf(entry, named)),
+          ),
       },
       { label: t("audit.by"), cell: actorOf },
       {

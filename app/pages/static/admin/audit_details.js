@@ -71,6 +71,7 @@ function valueText(name, value, type) {
   if (value === null || (Array.isArray(value) && value.length === 0)) return t("none");
   if (typeof value === "boolean") return t(value ? "detail.yes" : "detail.no");
   if (typeof value === "number" && name === "storage_quota") return size(value);
+  if (name === "member_user_id") return el("a", { href: `/admin/users/${value}` }, String(value));
   if (Array.isArray(value)) return value.map((one) => wordOf(name, one, type)).join(", ");
   if (typeof value === "string" && MOMENT.test(value)) return moment(value);
   const word = wordOf(name, value, type);

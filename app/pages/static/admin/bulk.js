@@ -29,6 +29,7 @@ const AT_ONCE = 200;
 const MOST_CHOSEN = 10_000;
 const PAGE = 100;
 
+/** @import { Body } from "../../types" */
 /** @typedef {import("./lookups.js").User} User */
 /** @typedef {import("../console/list.js").Query} Query */
 /** @typedef {{ items: User[], total: number, total_is_exact: boolean }} Found */
@@ -58,13 +59,19 @@ export function bulkBar(chosen, groups, { me, reload }) {
   let found = { items: [], total: 0, total_is_exact: true };
   /** @type {Query} */
   let query = {};
+  const again = async () => {
+    await reload();
+    if (!node.hidden) return;
+    // The focus was in what is not shown any more.
+    /** @type {HTMLElement | null} */ (document.querySelector("th.select input"))?.focus();
+  };
   actions.addEventListener("change", () => (group.hidden = actions.value !== "assign_group"));
   go.addEventListener("click", () =>
     act(go, t("one_moment"), () => {
       // One's own account comes last: its sessions may be what ends.
       const ids = [...chosen].sort((one, other) => Number(one === me) - Number(other === me));
       const job = { action: /** @type {Action} */ (actions.value), ids, group: group.value };
-      return run(job, names, progress, reload);
+      return run(job, names, progress, again);
     }),
   );
   const progress = el("progress", { "aria-label": t("bulk.progress"), hidden: true });
@@ -104,7 +111,7 @@ export function bulkBar(chosen, groups, { me, reload }) {
   );
   none.addEventListener("click", () => {
     chosen.clear();
-    reload();
+    again();
   });
   /** Begins anew with what the list shows now. */
   const begin = (/** @type {Query} */ asked, /** @type {Found} */ answer) => {
@@ -182,7 +189,7 @@ async function run({ action, ids, group }, names, progress, reload) {
  * What fails in between ends it, and what was done before is told.
  * @param {number[]} ids
  * @param {HTMLProgressElement} progress
- * @param {(part: number[]) => import("../../types").Body<"post", "/admin/users/bulk">} bodyOf
+ * @param {(part: number[]) => Body<"post", "/admin/users/bulk">} bodyOf
  */
 async function changed(ids, progress, bodyOf) {
   /** @type {{ done: number, refused: { id: number, msg: string }[], error?: unknown }} */

@@ -4,7 +4,7 @@
 import { el } from "../base/dom.js";
 import { ago, moment } from "../base/format.js";
 import { t } from "../base/i18n.js";
-import { eventSentence, unnamed } from "../console/actions.js";
+import { eventSentence, named, sentence, unnamed } from "../console/actions.js";
 import { avatar } from "../console/avatar.js";
 
 /** @import { Data } from "../../types" */
@@ -65,11 +65,11 @@ export function sentenceOf(entry, shown = (text) => text) {
 /** @param {Entry} entry */
 export function eventLine(entry) {
   const shown = (/** @type {string} */ text, /** @type {string | undefined} */ href) =>
-    href ? el("a", { href, class: "named" }, text) : el("strong", {}, text);
+    href ? el("a", { href, class: "named" }, text) : named(text);
   return el(
     "li",
     {},
-    el("span", {}, ...sentenceOf(entry, shown)),
+    sentence(sentenceOf(entry, shown)),
     el(
       "time",
       { datetime: entry.created_at, title: moment(entry.created_at), class: "hint" },
@@ -100,7 +100,7 @@ export function detailsOf({ details }) {
  */
 export function eventColumns() {
   return [
-    { label: t("audit.action"), cell: (entry) => el("span", {}, ...sentenceOf(entry)) },
+    { label: t("audit.action"), cell: (entry) => sentence(sentenceOf(entry, named)) },
     {
       label: t("audit.time"),
       cell: ({ created_at: at }) => el("time", { datetime: at, title: moment(at) }, ago(at)),

@@ -1,6 +1,7 @@
 // @ts-check
 // What an entry of the audit log says happened.
 
+import { el } from "../base/dom.js";
 import { hasText, rich, t, textKeys } from "../base/i18n.js";
 
 /** @typedef {Record<string, unknown>} Details */
@@ -35,6 +36,19 @@ export function eventSentence(action, { actor, name, details = {} }) {
   if (!hasText(key)) return [actionText(action)];
   const before = t(`role.${details.previous_role}`);
   return rich(key, { actor, name, before, after: t(`role.${details.role}`) });
+}
+
+/** A name in a sentence. */
+export function named(/** @type {string} */ text) {
+  return el("strong", {}, text);
+}
+
+/**
+ * A sentence in which names stand out.
+ * @param {(string | Node)[]} parts
+ */
+export function sentence(parts) {
+  return el("span", { class: "sentence" }, ...parts);
 }
 
 /**

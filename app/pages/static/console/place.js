@@ -25,15 +25,14 @@ export function openRows(host) {
     const row = target.closest(ROWS);
     const opener = /** @type {HTMLElement | null} */ (row?.querySelector(OPENERS));
     if (!opener) return;
-    const isElsewhere = event.ctrlKey || event.metaKey || event.shiftKey;
     if (opener.contains(target)) {
-      if (!isElsewhere) note(opener);
+      if (!isElsewhere(event)) note(opener);
       return;
     }
     const isMeant = !target.closest(OTHERS) && (window.getSelection()?.isCollapsed ?? true);
     if (!isMeant) return;
     const href = opener.getAttribute("href");
-    if (isElsewhere && href) window.open(href, "_blank", "noopener");
+    if (isElsewhere(event) && href) window.open(href, "_blank", "noopener");
     else opener.click();
   });
 }
@@ -62,7 +61,14 @@ export function offerWayBack(link) {
   const { pathname } = link;
   const place = placeOf(pathname);
   if (place) link.search = place.search;
-  link.addEventListener("click", () => keep("sessionStorage", "returning", pathname));
+  link.addEventListener("click", (event) => {
+    if (!isElsewhere(event)) keep("sessionStorage", "returning", pathname);
+  });
+}
+
+/** Whether a click opens another tab or window. */
+function isElsewhere(/** @type {MouseEvent} */ { ctrlKey, metaKey, shiftKey }) {
+  return ctrlKey || metaKey || shiftKey;
 }
 
 /** @param {HTMLElement} opener */

@@ -6,7 +6,7 @@ import { el } from "../base/dom.js";
 import { moment } from "../base/format.js";
 import { rich, t } from "../base/i18n.js";
 import { orSignIn } from "../base/session.js";
-import { eventSentence, unnamed } from "./actions.js";
+import { eventSentence, named, sentence, unnamed } from "./actions.js";
 import { actButton } from "./fields.js";
 import { list } from "./list.js";
 import { failedMeanwhile } from "./meanwhile.js";
@@ -29,7 +29,7 @@ export function eventsPanel(name, ask) {
     label: t("team.events"),
     ask,
     columns: [
-      { label: t("audit.action"), cell: (entry) => el("span", {}, ...sentenceOf(entry, name)) },
+      { label: t("audit.action"), cell: (entry) => sentence(sentenceOf(entry, name)) },
       {
         label: t("audit.time"),
         cell: ({ created_at: at }) => el("time", { datetime: at }, moment(at)),
@@ -44,14 +44,15 @@ export function eventsPanel(name, ask) {
  * @param {string} name of the team
  */
 function sentenceOf({ action, actor: who, member, presentation, ...roles }, name) {
-  const actor = who?.username ?? t("event.system");
+  const actor = named(who?.username ?? t("event.system"));
   const code = presentation?.summary.code;
   const { previous_role: before, next_role: after, role = null } = roles;
   // What version 0.2 wrote may lack a role.
-  if (!code || (code.endsWith("_update") && !before)) return eventSentence(action, { actor, name });
+  if (!code || (code.endsWith("_update") && !before))
+    return eventSentence(action, { actor, name: named(name) });
   return rich(`team_event.${code}`, {
     actor,
-    member: member?.username ?? unnamed(),
+    member: named(member?.username ?? unnamed()),
     before: t(`team_role.${before}`),
     after: t(`team_role.${after ?? role}`),
   });
