@@ -150,4 +150,4 @@ def test_a_sentence_that_varies_is_told_in_english_behind_what_its_code_says(
     sentence = "The name is taken by 7 others."
     shown = page.evaluate(spoken, sentence)
     assert shown["words"] == sentence
-    assert shown["text"] == "Das ist so, wie es jetzt ist, nicht möglich."
+    assert shown["text"] == "Das ist zurzeit nicht möglich."

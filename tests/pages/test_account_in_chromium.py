@@ -62,7 +62,7 @@ def test_address_and_password_are_changed(page: Page, site: Site, complaints: Co
     expect(field).to_have_accessible_description(re.compile("not a complete address"))
     field.fill("eve@example.com")
     field.press("Enter")
-    expect(field).to_have_accessible_description(re.compile("There is an account"))
+    expect(field).to_have_accessible_description(re.compile("There is already an account"))
     complaints.take_refusal(400)
     field.fill("bob@new.example")
     field.press("Enter")
@@ -86,7 +86,7 @@ def test_address_and_password_are_changed(page: Page, site: Site, complaints: Co
     complaints.take_refusal(401)
     current.fill(bob.password)
     current.press("Enter")
-    expect(toast(page)).to_contain_text("Your password is changed.")
+    expect(toast(page)).to_contain_text("Your password has been changed.")
     expect(current).to_have_value("")
     login = {"identifier": "bob", "password": "a new long password"}
     assert site.post("/auth/login", login)["status"] == "authenticated"
@@ -195,7 +195,7 @@ def test_passkeys_are_added_renamed_and_deleted(
     assert len(device.passkeys) == 1
     passkeys.get_by_role("button", name="Add a passkey").click()
     name.press("Enter")
-    expect(page.get_by_role("dialog")).to_contain_text("already has a passkey of this account")
+    expect(page.get_by_role("dialog")).to_contain_text("already has a passkey for this account")
     page.keyboard.press("Escape")
     passkeys.get_by_role("button", name=f"Rename: {MARKUP}").click()
     name.fill("My laptop")
@@ -348,7 +348,7 @@ def test_name_and_picture_are_shown_at_once(
     assert view.evaluate("(one) => one.toDataURL()") != before
     assert barriers(page) == []
     dialog.get_by_role("button", name="Use this").click()
-    expect(toast(page)).to_contain_text("Your picture is changed.")
+    expect(toast(page)).to_contain_text("Your picture has been changed.")
     expect(page.locator("#me img")).to_have_attribute("src", re.compile("/avatar/512"))
     expect(picture.locator("img")).to_have_js_property("naturalWidth", 512)
     picture.get_by_role("button", name="Remove picture").click()
@@ -479,12 +479,12 @@ def test_data_is_taken_along_and_the_account_deleted(
     page.get_by_role("button", name="Delete account").click()
     dialog = page.get_by_role("dialog", name="Delete your account?")
     expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
-    dialog.get_by_label("To go on, type bob").fill("bob")
+    dialog.get_by_label("To continue, type bob").fill("bob")
     dialog.get_by_role("button", name="Delete account").click()
     expect(confirmation).to_contain_text("To delete your account")
     complaints.take_refusal(412)
     confirmation.get_by_label("Your password").fill(bob.password)
     confirmation.get_by_role("button", name="Confirm").click()
     page.wait_for_url("**/login?deleted=1")
-    expect(page.get_by_text("Your account is deleted.")).to_be_visible()
+    expect(page.get_by_text("Your account has been deleted.")).to_be_visible()
     assert factories.count(site.rt, User, User.username == "bob") == 0

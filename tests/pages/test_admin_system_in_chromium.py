@@ -161,8 +161,8 @@ def test_a_mail_that_waits_is_tried_again_and_the_mail_server_heard(
     expect(row).to_contain_text("<b>bob@example.com")
     expect(row).to_contain_text("550 <i>no")
     with page.expect_request("**/mail/outbox/*/retry"):
-        row.get_by_role("button", name="Try now").click()
-    expect(toast(page)).to_contain_text("The mail is tried now.")
+        row.get_by_role("button", name="Send now").click()
+    expect(toast(page)).to_contain_text("The e-mail is being sent now.")
     # What the mail server says to a test mail is shown.
     site.configure(mail_smtp_host="localhost", mail_smtp_port=1, mail_from_address="a@b.example")
     server = section(page, "Mail server")
@@ -173,8 +173,8 @@ def test_a_mail_that_waits_is_tried_again_and_the_mail_server_heard(
         return "No server is set" not in server.inner_text()
 
     eventually(is_known, "the server")
-    page.get_by_role("button", name="Send test mail").click()
-    expect(page.get_by_role("alert").first).to_contain_text("The mail server refused the mail")
+    page.get_by_role("button", name="Send test e-mail").click()
+    expect(page.get_by_role("alert").first).to_contain_text("The mail server refused the e-mail")
     complaints.take_refusal(503)
 
 
@@ -228,7 +228,7 @@ def test_a_provider_is_set_up_tried_and_deleted(
     kept = ("enabled", "auto_provision_enabled", "client_secret_configured")
     assert [listed[0][name] for name in kept] == [True, True, True]
     page.get_by_role("button", name="Delete provider").click()
-    page.get_by_role("dialog").get_by_label("To go on, type Local login").fill("Local login")
+    page.get_by_role("dialog").get_by_label("To continue, type Local login").fill("Local login")
     page.get_by_role("dialog").get_by_role("button", name="Delete provider").click()
     expect(page.get_by_text("No providers")).to_be_visible()
 

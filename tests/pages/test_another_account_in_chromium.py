@@ -18,7 +18,7 @@ from tests.support.pages import Site, fill, is_drawn, is_signed_in, open_as, sen
 pytestmark = needs_chromium
 
 PROFILES = UserProfile.__table__
-SAID = "Another account is signed in in this browser, so nothing was changed."
+SAID = "This browser is signed in to another account, so nothing was changed."
 
 
 def save_name(page: Page, _: Path) -> None:

@@ -113,8 +113,8 @@ def test_a_dangerous_action_is_asked_about_with_the_focus_on_cancel(page: Page, 
         expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
         if answer:
             dialog.get_by_role("button", name="Delete").click()
-            expect(dialog.get_by_label("To go on, type ada")).to_be_focused()
-            dialog.get_by_label("To go on, type ada").fill("ada")
+            expect(dialog.get_by_label("To continue, type ada")).to_be_focused()
+            dialog.get_by_label("To continue, type ada").fill("ada")
             dialog.get_by_role("button", name="Delete").click()
         else:
             page.keyboard.press("Escape")

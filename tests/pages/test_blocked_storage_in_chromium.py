@@ -126,4 +126,4 @@ def test_what_needs_no_session_works_without_cookies(page: Page, site: Site, coo
     page.wait_for_url("**/login?reset=1")
     is_ready(page)
     sign_in(page, site.ada, "a new password")
-    expect(page.get_by_text("Your browser did not keep the sign-in.")).to_be_visible()
+    expect(page.get_by_text("Your browser did not keep you signed in.")).to_be_visible()

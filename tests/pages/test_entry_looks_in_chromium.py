@@ -112,7 +112,7 @@ def registration(page: Page, site: Site) -> Iterator[str]:
     yield "wrong fields"
     fill(page, **ACCOUNT)
     refused(page, "**/auth/register", 400, "auth.email_exists")
-    expect(page.get_by_text("There is an account with this address.")).to_be_visible()
+    expect(page.get_by_text("There is already an account with this address.")).to_be_visible()
     yield "taken"
     refused(page, "**/auth/register", 503, "database.error")
     expect(page.get_by_role("alert").get_by_role("link")).to_be_visible()
@@ -139,7 +139,7 @@ def forgotten_password(page: Page, site: Site) -> Iterator[str]:
     yield "new password"
     fill(page, new_password=PASSWORD)
     refused(page, "**/reset/confirm", 400, "auth.contact_verification_expired")
-    expect(page.get_by_text("The link is too old.")).to_be_visible()
+    expect(page.get_by_text("The link has expired.")).to_be_visible()
     yield "link over"
     page.goto("/reset-password?token=")
     expect(page.get_by_text("The link is incomplete.")).to_be_visible()
@@ -166,7 +166,7 @@ def invitation(page: Page, site: Site) -> Iterator[str]:
     yield "awaited"
     answered(page, "**/auth/invitations/*", 400, "auth.invitation_accepted")
     page.goto("/invite/abc")
-    expect(page.get_by_role("heading", name="This invitation was used")).to_be_visible()
+    expect(page.get_by_role("heading", name="This invitation has already been used")).to_be_visible()
     yield "used"
 
 
@@ -194,7 +194,7 @@ def set_up(page: Page, site: Site) -> Iterator[str]:
 
 def forced_change(page: Page, site: Site) -> Iterator[str]:
     page.goto("/settings/nothing")
-    expect(page.get_by_role("heading", name="Nothing here")).to_be_visible()
+    expect(page.get_by_role("heading", name="Page not found")).to_be_visible()
     yield "missing page"
     believed(page, must_change_password=True)
     page.goto("/force-password-change")

@@ -62,26 +62,26 @@ def open_force(page: Page) -> None:
 # How each form is opened and filled in, the call it makes, and what is said when nobody knows
 # whether that did something.
 FORMS: dict[str, tuple[Open, dict[str, str], str, str]] = {
-    "setup": (open_setup, ACCOUNT, "**/auth/setup", "whether the account was created"),
-    "register": (open_register, ACCOUNT, "**/auth/register", "whether the account was created"),
+    "setup": (open_setup, ACCOUNT, "**/auth/setup", "The account may already have been created"),
+    "register": (open_register, ACCOUNT, "**/auth/register", "The account may already have been created"),
     "reset": (open_reset, {"email": "a@b.example"}, "**/reset/request", "The service is busy"),
     "new password": (
         open_new_password,
         NEW_PASSWORD,
         "**/reset/confirm",
-        "whether the password was changed",
+        "The password may already have been changed",
     ),
     "invite": (
         open_invite,
         {"username": "bob", "password": PASSWORD},
         "**/invitations/*/accept",
-        "whether the account was created",
+        "The account may already have been created",
     ),
     "force": (
         open_force,
         {"current_password": PASSWORD, **NEW_PASSWORD},
         "**/auth/password",
-        "whether the password was changed",
+        "The password may already have been changed",
     ),
 }
 
@@ -176,7 +176,7 @@ def test_an_account_without_a_sign_in_is_there_nevertheless(
     answered(page, "**/auth/register", 201, "success", {})
     answered(page, "**/auth/login", 200, "success", {"status": "authenticated"})
     sent(page, "register")
-    expect(page.get_by_role("alert")).to_contain_text("Your browser did not keep the sign-in.")
+    expect(page.get_by_role("alert")).to_contain_text("Your browser did not keep you signed in.")
     answered(page, "**/auth/login", 503, "database.error")
     send(page)
     page.wait_for_url("**/login?registered=1")

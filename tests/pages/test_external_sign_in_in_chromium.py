@@ -89,7 +89,7 @@ def test_an_identity_is_connected_used_and_disconnected(page: Page, site: Site) 
     page.goto("/settings/connections?lang=en")
     page.get_by_role("button", name="Disconnect: Local login").click()
     page.get_by_role("dialog").get_by_role("button", name="Disconnect").click()
-    expect(page.locator(".toast")).to_contain_text("Local login is disconnected.")
+    expect(page.locator(".toast")).to_contain_text("Local login has been disconnected.")
     expect(page.get_by_text("No connections")).to_be_visible()
 
 
@@ -120,7 +120,7 @@ def delete_account(page: Page) -> None:
     """Try to, an hour after the sign-in, up to the question whether it is the owner."""
     page.get_by_role("button", name="Delete account").click()
     dialog = page.get_by_role("dialog", name="Delete your account?")
-    dialog.get_by_label("To go on, type jane").fill("jane")
+    dialog.get_by_label("To continue, type jane").fill("jane")
     dialog.get_by_role("button", name="Delete account").click()
 
 
@@ -160,7 +160,7 @@ def test_an_account_whose_only_way_in_is_the_provider_lives_and_ends(
     expect(button).to_be_focused()
     button.press("Enter")
     expect(page.get_by_role("status")).to_have_text(
-        "It is confirmed that it is you. Please do it once more."
+        "You have confirmed that it is you. Please try again now."
     )
     page.wait_for_url("**/settings/data")
     delete_account(page)

@@ -75,9 +75,9 @@ def test_a_scanner_hands_no_account_over_and_a_person_on_a_phone_gets_in(
         expect(phone.get_by_text("Silent-eve Example")).to_be_visible()
         assert barriers(phone) == []
         phone.get_by_role("button", name="That was not me").click()
-        expect(phone.get_by_text("Nothing was linked")).to_be_visible()
+        expect(phone.get_by_text("Nothing was connected")).to_be_visible()
         phone.goto(path)
-        expect(phone.get_by_text("The link was used before")).to_be_visible()
+        expect(phone.get_by_text("The link has already been used")).to_be_visible()
     ask_for(page, silent, site.ada.email)
     path = site.mailed()
     with opened(chromium, site.origin, Complaints()) as phone:
@@ -106,7 +106,7 @@ def test_who_comes_by_a_provider_takes_over_what_a_stranger_registered(
         bobs.get_by_role("radio", name="I have no account").check()
         bobs.get_by_label("E-mail address").fill(BOB.email)
         bobs.get_by_role("button", name="Continue with this address").click()
-        refusal = bobs.get_by_role("alert").filter(has_text="nobody has confirmed it")
+        refusal = bobs.get_by_role("alert").filter(has_text="nobody has ever confirmed it")
         expect(refusal).to_be_visible()
         own.take_refusal(403)
         bobs.get_by_role("link", name="Set a new password").click()

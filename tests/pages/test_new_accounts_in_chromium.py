@@ -78,7 +78,7 @@ def test_what_does_not_fit_is_said_at_its_field_without_asking_the_service(
     register(page, username="b b", email="bob@example", password="seven77")
     name, password = page.get_by_label("Username"), page.get_by_label("Password", exact=True)
     expect(name).to_be_focused()
-    expect(name).to_have_accessible_description(re.compile("^Only 2 to 64 letters from A to Z"))
+    expect(name).to_have_accessible_description(re.compile("^Use 2 to 64 characters"))
     expect(page.get_by_text("This is not a complete address")).to_be_visible()
     expect(
         page.get_by_text("The password is too short: 1 more character is needed.")
@@ -94,7 +94,7 @@ def test_what_does_not_fit_is_said_at_its_field_without_asking_the_service(
 REFUSED = [
     ({"username": "ADA"}, "Username", "This name is taken."),
     ({"username": "Root"}, "Username", "This username cannot be chosen."),
-    ({"email": "Ada@example.com"}, "E-mail address", "There is an account with this address."),
+    ({"email": "Ada@example.com"}, "E-mail address", "There is already an account with this address."),
     ({"email": "bob@blocked.example"}, "E-mail address", "This address cannot be used here."),
     ({"password": "password1"}, "Password", "This password is too easy to guess"),
 ]
@@ -179,7 +179,7 @@ def test_an_invitation_that_is_over_says_why(
 ) -> None:
     first = invite(site)
     path = invite(site)  # replaces the first
-    for over, said in ((first, "was withdrawn"), ("/invite/wrong", "is not valid")):
+    for over, said in ((first, "has been withdrawn"), ("/invite/wrong", "is not valid")):
         page.goto(over)
         expect(page.get_by_role("heading", name=f"This invitation {said}")).to_be_visible()
         expect(page.get_by_text("Ask whoever invited you for a new one.")).to_be_visible()
@@ -189,7 +189,7 @@ def test_an_invitation_that_is_over_says_why(
     site.post(f"/auth/invitations/{path[8:]}/accept", BOB_INVITED)
     fill(page, username="robert", password=PASSWORD)
     send(page)
-    expect(page.get_by_role("heading", name="This invitation was used")).to_be_focused()
+    expect(page.get_by_role("heading", name="This invitation has already been used")).to_be_focused()
     complaints.take_refusal(400)
     page.get_by_role("link", name="Go to sign-in").click()
     page.wait_for_url("**/login")

@@ -17,7 +17,7 @@ from tests.support.pages import (
 
 pytestmark = needs_chromium
 
-USED = "The link was used before or is not valid."
+USED = "The link has already been used or is not valid."
 
 
 FAILED = "The other service did not complete the sign-in."
@@ -29,7 +29,7 @@ SAID: list[tuple[dict[str, str], str]] = [
     ),
     ({"contact_verification": "missing"}, "The link is incomplete."),
     ({"contact_verification": "invalid"}, USED),
-    ({"contact_verification": "expired"}, "The link is too old."),
+    ({"contact_verification": "expired"}, "The link has expired."),
     ({"external_auth": "error"}, FAILED),
     (
         {"external_auth": "error", "code": "external_auth.policy_denied"},
@@ -37,10 +37,10 @@ SAID: list[tuple[dict[str, str], str]] = [
     ),
     ({"external_auth": "error", "code": "<script>"}, FAILED),
     ({"external_auth": "error", "code": "auth.credentials_failed"}, FAILED),
-    ({"external_auth": "email_verification_expired"}, "The link is too old."),
+    ({"external_auth": "email_verification_expired"}, "The link has expired."),
     ({"signed_out": "1"}, "You are signed out."),
-    ({"reset": "1"}, "Your password is changed."),
-    ({"deleted": "1"}, "Your account is deleted."),
+    ({"reset": "1"}, "Your password has been changed."),
+    ({"deleted": "1"}, "Your account has been deleted."),
     ({"contact_verification": "you won"}, ""),
     ({"external_auth": "call me"}, ""),
     ({"signed_out": "yes"}, ""),
@@ -98,11 +98,11 @@ def test_a_link_that_was_used_can_be_replaced(page: Page, site: Site) -> None:
     site.configure(auth_register_activation_enabled="true")
     site.add("bob", activated=False, verified=False)
     page.goto("/login?contact_verification=expired")
-    page.get_by_role("button", name="Send a new mail").click()
+    page.get_by_role("button", name="Send a new e-mail").click()
     expect(page.get_by_label("Username or e-mail")).to_be_focused()
     page.get_by_label("Username or e-mail").fill("bob")
-    page.get_by_role("button", name="Send a new mail").click()
-    expect(page.get_by_role("alert")).to_contain_text("another mail is on its way")
+    page.get_by_role("button", name="Send a new e-mail").click()
+    expect(page.get_by_role("alert")).to_contain_text("another e-mail is on its way")
 
 
 def test_an_account_that_waits_for_its_mail_can_ask_for_another(
@@ -115,7 +115,7 @@ def test_an_account_that_waits_for_its_mail_can_ask_for_another(
     expect(page.get_by_role("heading", name="Check your mailbox")).to_be_focused()
     complaints.take_refusal(403)
     page.get_by_role("button", name="Send it again").click()
-    expect(page.get_by_role("alert")).to_contain_text("another mail is on its way")
+    expect(page.get_by_role("alert")).to_contain_text("another e-mail is on its way")
     page.get_by_role("button", name="Use another account").click()
     name = page.get_by_label("Username or e-mail")
     expect(name).to_be_focused()
@@ -176,4 +176,4 @@ def test_a_browser_that_keeps_no_cookies_is_told_so(page: Page, site: Site) -> N
     page.goto("/login")
     page.evaluate("Object.defineProperty(document, 'cookie', { get: () => '' })")
     sign_in(page, site.ada)
-    expect(page.get_by_role("alert")).to_contain_text("Your browser did not keep the sign-in.")
+    expect(page.get_by_role("alert")).to_contain_text("Your browser did not keep you signed in.")

@@ -16,7 +16,7 @@ def test_a_team_is_made_shared_left_and_archived(
     bob = site.add("bob")
     site.add("cleo")
     open_as(page, bob, "/settings/teams")
-    expect(page.locator(".empty-title")).to_have_text("You are in no team")
+    expect(page.locator(".empty-title")).to_have_text("You are not in any team")
     assert barriers(page) == []
     page.get_by_role("button", name="New team").first.click()
     dialog = page.get_by_role("dialog")
@@ -91,7 +91,7 @@ def test_what_a_member_sees_and_an_owner_brings_back(page: Page, site: Site) -> 
 def test_nobody_is_offered_what_is_switched_off(page: Page, site: Site) -> None:
     site.configure(teams_self_service=False)
     open_as(page, site.add("bob"), "/settings/teams")
-    expect(page.locator(".empty-title")).to_have_text("You are in no team")
+    expect(page.locator(".empty-title")).to_have_text("You are not in any team")
     expect(page.get_by_role("button", name="New team")).to_have_count(0)
     open_as(page, site.ada, "/settings/teams")
     expect(page.get_by_role("button", name="New team").first).to_be_visible()

@@ -39,7 +39,7 @@ def test_a_forgotten_password_is_replaced_by_the_link_of_a_mail(
     fill(page, new_password=NEW)
     send(page)
     page.wait_for_url("**/login?reset=1")
-    expect(page.get_by_text("Your password is changed.")).to_be_visible()
+    expect(page.get_by_text("Your password has been changed.")).to_be_visible()
     assert page.evaluate("sessionStorage.getItem('token')") is None
     sign_in(page, site.ada, NEW)
     is_signed_in(page, site.ada)
@@ -54,7 +54,7 @@ def test_a_link_that_was_used_leads_to_a_new_one(
     site.post("/auth/password/reset/confirm", {"token": path[22:], "new_password": NEW})
     fill(page, new_password="yet another password")
     send(page)
-    expect(page.get_by_role("alert")).to_contain_text("The link was used before")
+    expect(page.get_by_role("alert")).to_contain_text("The link has already been used")
     complaints.take_refusal(400)
     fill(page, email=site.ada.email)
     send(page)

@@ -59,7 +59,7 @@ def test_a_picture_is_sent_unless_it_is_cancelled_or_replaced(
     # One that a later one replaced.
     answered(page, "**/avatar/upload", 200, "success", {"applied": False, "profile": profile})
     choose(page, picture)
-    expect(page.get_by_role("alert").filter(has_text="Another change came first")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="Another change was made first")).to_be_visible()
     expect(page.locator("#me img")).to_have_count(0)
     page.unroute("**/avatar/upload")
     # One that the camera turned is upright where it is chosen and afterwards.
@@ -73,7 +73,7 @@ def test_a_picture_is_sent_unless_it_is_cancelled_or_replaced(
     expect(view).to_be_focused()
     assert is_upright(view.evaluate(COLOURS))
     page.get_by_role("button", name="Use this").click()
-    expect(page.locator(".toast")).to_contain_text("Your picture is changed.")
+    expect(page.locator(".toast")).to_contain_text("Your picture has been changed.")
     assert is_upright(stored_colours(page))
 
 
@@ -142,7 +142,7 @@ RESISTANT = {
     "a refusal": REFUSED,
     "no canvas": NO_CONTEXT,
 }
-SENT_AS_IT_IS = "so the file was sent as it is"
+SENT_AS_IT_IS = "so the whole file was sent"
 
 
 def stored_colours(page: Page) -> list[tuple[int, ...]]:
@@ -193,4 +193,4 @@ def test_a_little_noise_does_not_matter(page: Page, site: Site, picture: Path) -
     )
     open_as(page, site.ada, "/settings/profile")
     choose(page, picture)
-    expect(page.locator(".toast")).to_contain_text("Your picture is changed.")
+    expect(page.locator(".toast")).to_contain_text("Your picture has been changed.")

@@ -75,7 +75,7 @@ def test_a_code_from_a_mail_signs_in(page: Page, site: Site, factors: EnabledTot
         sign_in(page, site.ada)
         page.get_by_role("radio", name="E-mail").check()
         page.get_by_role("button", name="Send code").click()
-        field = page.get_by_label("Code from the mail")
+        field = page.get_by_label("Code from the e-mail")
         expect(field).to_be_focused()
         texts = "\n".join(text_of(mail.message) for mail in server.received)
         [code] = re.findall(r"\b\d{8}\b", texts)

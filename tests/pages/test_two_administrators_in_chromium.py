@@ -13,8 +13,8 @@ from tests.support.pages import Site, barriers, fill, is_drawn, open_as, opened,
 
 pytestmark = needs_chromium
 
-MEANWHILE = "Somebody else has made changes meanwhile."
-GONE = "It is not there any more."
+MEANWHILE = "Somebody else has made changes in the meantime."
+GONE = "This no longer exists."
 ONE_ACCOUNT = "1 account, 0 teams"
 
 
@@ -225,7 +225,7 @@ def test_two_names_and_two_orders_of_a_group_are_both_seen(
     assert barriers(ada) == []
     expect(dialog.get_by_label("Name")).to_have_value("Films")
     expect(dialog.get_by_label("To MB: North")).to_have_value("5")
-    expect(dialog).to_contain_text("Somebody else has set these policies meanwhile: North")
+    expect(dialog).to_contain_text("Somebody else has set these policies in the meantime: North")
     press(dialog, "Save")
     is_saved(ada)
     expect(section(ada, "Films").get_by_role("listitem")).to_contain_text("5 MB")
@@ -260,7 +260,7 @@ def test_assignments_cannot_be_moved_to_a_group_that_is_gone(
     dialog.get_by_label("To").select_option("Small files")
     call(bea, "delete", f"/admin/policy-groups/{groups['Small files']}")
     press(dialog, "Move assignments")
-    expect(ada.locator("#problem")).to_contain_text("It was gone already")
+    expect(ada.locator("#problem")).to_contain_text("It no longer exists")
     complaints.forgive("status of 404")
     expect(section(ada, "Small files")).to_have_count(0)
     expect(large).to_contain_text(ONE_ACCOUNT)
@@ -421,13 +421,13 @@ def test_a_member_who_was_removed_meanwhile_is_gone_from_the_list(
     [bob] = call(bea, "get", "/admin/users?keyword=bob")["items"]
     call(bea, "delete", f"/admin/teams/{team}/members/{bob['id']}")
     members.get_by_label("Role of bob").select_option("admin")
-    expect(ada.locator("#problem")).to_contain_text("It was gone already")
+    expect(ada.locator("#problem")).to_contain_text("It no longer exists")
     complaints.take_refusal(404)
     expect(rows).to_have_count(2)
     call(bea, "delete", f"/admin/teams/{team}/members/{eve.id}")
     press(members, "Remove: eve")
     press(ada.get_by_role("dialog"), "Remove")
-    expect(ada.locator("#problem")).to_contain_text("It was gone already")
+    expect(ada.locator("#problem")).to_contain_text("It no longer exists")
     complaints.take_refusal(404)
     expect(rows).to_have_count(1)
     expect(section(ada, "Settings").get_by_label("Name")).to_have_value("Green")
@@ -534,7 +534,7 @@ def test_a_provider_that_was_deleted_meanwhile_takes_nothing_typed_with_it(
     complaints.take_refusal(404)
     press(ada, "Delete provider")
     dialog = ada.get_by_role("dialog")
-    dialog.get_by_label("To go on, type Corporate").fill("Corporate")
+    dialog.get_by_label("To continue, type Corporate").fill("Corporate")
     press(dialog, "Delete provider")
     expect(ada.locator("#problem")).to_contain_text(GONE)
     complaints.take_refusal(404)
