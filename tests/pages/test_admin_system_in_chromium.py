@@ -1,6 +1,7 @@
 """Administrators' pages about the installation: settings, mail, providers, policy groups."""
 
 import re
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -231,6 +232,22 @@ def test_a_provider_is_set_up_tried_and_deleted(
     page.get_by_role("dialog").get_by_label("To go on, type Local login").fill("Local login")
     page.get_by_role("dialog").get_by_role("button", name="Delete provider").click()
     expect(page.get_by_text("No providers")).to_be_visible()
+
+
+def test_the_redirect_address_follows_the_key(page: Page, site: Site) -> None:
+    open_as(page, site.ada, "/admin/external-auth")
+    kinds: Any = told(page, "/admin/external-auth/provider-kinds")
+    for kind in kinds:
+        kind["redirect_uri"] = "https://files.example/{key}/callback"
+    answered(page, "**/provider-kinds", 200, "success", kinds)
+    page.goto("/admin/external-auth/new")
+    page.get_by_role("button", name="GitHub").click()
+    redirect = section(page, "Redirect address")
+    expect(redirect).to_contain_text("The key is part of it")
+    expect(redirect.get_by_role("button", name="Copy")).to_have_count(0)
+    page.get_by_label("Key").fill("Hub")
+    expect(redirect.get_by_role("code")).to_have_text("https://files.example/hub/callback")
+    expect(redirect.get_by_role("button", name="Copy")).to_be_visible()
 
 
 def test_policy_groups_are_ordered_assigned_and_deleted(
