@@ -60,17 +60,28 @@ class InvitationData(Answer):
 
 
 class AdminInvitation(InvitationData):
-    """The whole invitation, but not its token, which only its creation can show."""
+    """The whole invitation, but not its token, which only its creation can show.
+
+    Lists have the username of whoever sent it as well.
+    """
+
+    optional = frozenset({"invited_by_username"})
 
     id = fields.Integer()
     status = Word(InvitationStatus)
     invited_by = fields.Integer(allow_none=True)
+    invited_by_username = fields.String(allow_none=True)
     accepted_user_id = fields.Integer(allow_none=True)
     created_at = Timestamp()
     updated_at = Timestamp()
     accepted_at = Timestamp(allow_none=True)
     revoked_at = Timestamp(allow_none=True)
     mail_queued = fields.Constant(False)
+
+    def get_attribute(self, obj: Any, attr: str, default: Any) -> Any:
+        """Return what is told beside the invitation, or else what is of the invitation itself."""
+        source = obj if hasattr(obj, attr) else getattr(obj, "invitation", obj)
+        return super().get_attribute(source, attr, default)
 
 
 class MailedInvitation(AdminInvitation):
@@ -83,10 +94,5 @@ class CreatedInvitationData(MailedInvitation):
     """A new invitation; its link is shown only here, and mailed."""
 
     invitation_url = fields.String(
-        metadata=example_metadata("https://files.example/invite/0f9d3c5be2a14876")
+        attribute="url", metadata=example_metadata("https://files.example/invite/0f9d3c5be2a14876")
     )
-
-    def get_attribute(self, obj: Any, attr: str, default: Any) -> Any:
-        """Return the link of the one, everything else of the invitation in it."""
-        source = obj if attr == "invitation_url" else obj.invitation
-        return super().get_attribute(source, "url" if source is obj else attr, default)

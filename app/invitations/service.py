@@ -6,7 +6,7 @@ invitations, so that transactions cannot deadlock.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, and_, func, or_, select
@@ -50,6 +50,14 @@ CLOSED_ERRORS: dict[InvitationStatus, type[AppError]] = {
     InvitationStatus.EXPIRED: InvitationExpired,
     InvitationStatus.REVOKED: InvitationRevoked,
 }
+
+
+@dataclass(frozen=True)
+class ListedInvitation:
+    """An invitation with the username of whoever sent it, None as `invited_by` is."""
+
+    invitation: Invitation
+    invited_by_username: str | None
 
 
 @dataclass(frozen=True)
@@ -243,9 +251,14 @@ def read_page(
     with rt.reading() as session:
         matching, columns = select(Invitation.id).where(*conditions), {"id": Invitation.id}
         page = read_items(session, matching, columns, paging, rows_of(session, Invitation))
+        inviters = {invitation.invited_by for invitation in page.items}
+        named = select(User.id, User.username).where(User.id.in_(inviters))
+        names = dict(iter(session.execute(named)))
     for invitation in page.items:  # no longer of a session, so that this is not stored
         invitation.status = invitation.status_at(now)
-    return page
+    return replace(
+        page, items=[ListedInvitation(one, names.get(one.invited_by)) for one in page.items]
+    )
 
 
 def _shown_as(status: InvitationStatus, now: datetime) -> ColumnElement[bool]:

@@ -38,6 +38,7 @@ def test_an_invitation_is_mailed_and_its_link_shown_once(boss, rt, admin, mailbo
     [listed] = boss.get(INVITATIONS).ok()["items"]
     assert "invitation_url" not in listed
     assert listed["mail_queued"] is False
+    assert (listed["invited_by"], listed["invited_by_username"]) == (admin.id, admin.username)
     [row] = audit_rows(rt, "admin_create_invitation")
     assert (row.user_id, row.ip_address) == (admin.id, "127.0.0.1")
     assert made["invitation_url"].rpartition("/")[2] not in str(row)
@@ -97,6 +98,14 @@ def test_pages_have_every_invitation_once_with_the_status_that_is_shown(boss, in
     assert boss.get(f"{INVITATIONS}?keyword=%25").ok()["total"] == 0
     assert boss.get(f"{INVITATIONS}?keyword={seen[0]}").ok()["total"] >= 1
     boss.get(f"{INVITATIONS}?status=lost").fails(400, "bad_request")
+
+
+@pytest.mark.both_databases
+def test_what_nobody_has_sent_has_no_name(boss, line):
+    line("invitations", "create", "guest@example.com")
+    boss.post(INVITATIONS, {"email": "b@example.com"}).ok(201)
+    found = boss.get(INVITATIONS).ok()["items"]
+    assert [one["invited_by_username"] is None for one in found] == [False, True]
 
 
 @pytest.mark.both_databases

@@ -236,11 +236,13 @@ def test_people_are_invited_and_invitations_withdrawn(
 ) -> None:
     open_as(page, site.ada, "/admin/users/invitations")
     expect(page.get_by_text("Nobody is invited")).to_be_visible()
-    page.get_by_role("button", name="Invite somebody").click()
+    page.get_by_role("button", name="Invite somebody").last.click()
     days = page.get_by_role("dialog").locator("[name=days]")
+    expect(days).to_have_accessible_description("Left empty: 3 days, as the settings say.")
     fill(page, email="eve@example.com", days="99999")
     page.keyboard.press("Enter")
-    expect(days).to_have_accessible_description("Enter a whole number of days, from 1 to 365")
+    wrong = re.compile("^Enter a whole number of days, from 1 to 365")
+    expect(days).to_have_accessible_description(wrong)
     fill(page, days="7")
     page.keyboard.press("Enter")
     link = page.get_by_role("dialog", name="Invitation link")
@@ -248,6 +250,7 @@ def test_people_are_invited_and_invitations_withdrawn(
     link.get_by_role("button", name="I have kept a copy").click()
     rows = page.locator("tbody tr")
     expect(rows).to_contain_text("waiting")
+    expect(rows.get_by_role("link", name="ada", exact=True)).to_be_visible()
     rows.get_by_role("button", name="Send again").click()
     expect(page.get_by_role("alert").first).to_contain_text("Too many attempts.")
     complaints.take_refusal(429)
@@ -255,12 +258,20 @@ def test_people_are_invited_and_invitations_withdrawn(
     rows.get_by_role("button", name="Withdraw").click()
     page.get_by_role("dialog").get_by_role("button", name="Withdraw").click()
     expect(page.get_by_text("Nothing matches")).to_be_visible()
+    # Whoever looks at the accounts invites somebody there.
+    page.get_by_role("link", name="Users").click()
+    page.get_by_role("button", name="Invite", exact=True).click()
+    fill(page, email="bob@example.com")
+    page.keyboard.press("Enter")
+    link.get_by_role("button", name="I have kept a copy").click()
+    expect(page.get_by_role("heading", name="Users", level=1)).to_be_visible()
+    assert told(page, "/admin/users/invitations?status=pending")["total"] == 1
 
 
 def test_a_team_lives_and_ends(page: Page, site: Site, complaints: Complaints) -> None:
     site.add("bob")
     open_as(page, site.ada, "/admin/teams")
-    page.get_by_role("button", name="New team").click()
+    page.get_by_role("button", name="New team").last.click()
     dialog = page.get_by_role("dialog")
     fill(page, name=MARKUP, owner="nobody")
     dialog.get_by_role("button", name="Create team").click()

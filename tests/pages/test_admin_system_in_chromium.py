@@ -1,6 +1,7 @@
 """Administrators' pages about the installation: settings, mail, providers, policy groups."""
 
 import re
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -173,7 +174,7 @@ def test_a_mail_that_waits_is_tried_again_and_the_mail_server_heard(
         return "No server is set" not in server.inner_text()
 
     eventually(is_known, "the server")
-    page.get_by_role("button", name="Send test e-mail").click()
+    page.get_by_role("button", name="Send test e-mail").first.click()
     expect(page.get_by_role("alert").first).to_contain_text("The mail server refused the e-mail")
     complaints.take_refusal(503)
 
@@ -183,7 +184,7 @@ def test_a_provider_is_set_up_tried_and_deleted(
 ) -> None:
     open_as(page, site.ada, "/admin/external-auth")
     expect(page.get_by_text("No providers")).to_be_visible()
-    page.get_by_role("link", name="Add a provider").click()
+    page.get_by_role("link", name="Add a provider").last.click()
     page.get_by_role("button", name="OpenID Connect").click()
     # What has to be entered at the provider first is there from the beginning.
     redirect = section(page, "Redirect address")
@@ -233,6 +234,22 @@ def test_a_provider_is_set_up_tried_and_deleted(
     expect(page.get_by_text("No providers")).to_be_visible()
 
 
+def test_the_redirect_address_follows_the_key(page: Page, site: Site) -> None:
+    open_as(page, site.ada, "/admin/external-auth")
+    kinds: Any = told(page, "/admin/external-auth/provider-kinds")
+    for kind in kinds:
+        kind["redirect_uri"] = "https://files.example/{key}/callback"
+    answered(page, "**/provider-kinds", 200, "success", kinds)
+    page.goto("/admin/external-auth/new")
+    page.get_by_role("button", name="GitHub").click()
+    redirect = section(page, "Redirect address")
+    expect(redirect).to_contain_text("The key is part of it")
+    expect(redirect.get_by_role("button", name="Copy")).to_have_count(0)
+    page.get_by_label("Key").fill("Hub")
+    expect(redirect.get_by_role("code")).to_have_text("https://files.example/hub/callback")
+    expect(redirect.get_by_role("button", name="Copy")).to_be_visible()
+
+
 def test_policy_groups_are_ordered_assigned_and_deleted(
     page: Page, site: Site, complaints: Complaints
 ) -> None:
@@ -243,9 +260,15 @@ def test_policy_groups_are_ordered_assigned_and_deleted(
     page.reload()
     page.get_by_role("button", name="New group").click()
     dialog = page.get_by_role("dialog", name="New group")
+    # A group that is filled in and not saved is not lost by loading the page again.
+    add = dialog.get_by_role("button", name="Add", exact=True)
+    add.click()
+    with page.expect_event("dialog") as asked:
+        page.evaluate("setTimeout(() => window.location.reload())")
+    assert asked.value.type == "beforeunload"
+    asked.value.dismiss()
     dialog.get_by_label("Name").fill("Large files")
-    for _ in range(2):
-        dialog.get_by_role("button", name="Add", exact=True).click()
+    add.click()
     dialog.get_by_label(re.compile("To MB")).first.fill("5")
     dialog.get_by_role("button", name=re.compile("Down")).first.click()
     assert barriers(page) == []

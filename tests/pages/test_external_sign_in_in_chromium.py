@@ -9,9 +9,11 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser import Complaints, needs_chromium
 from tests.support.challenge import give_totp
+from tests.support.external import add_provider
 from tests.support.factories import KnownUser
 from tests.support.fake_provider import FakeProvider
 from tests.support.pages import (
+    SMALL,
     Site,
     is_drawn,
     let_time_pass,
@@ -91,6 +93,42 @@ def test_an_identity_is_connected_used_and_disconnected(page: Page, site: Site) 
     page.get_by_role("dialog").get_by_role("button", name="Disconnect").click()
     expect(page.locator(".toast")).to_contain_text("Local login has been disconnected.")
     expect(page.get_by_text("No connections")).to_be_visible()
+
+
+def test_services_have_their_marks(page: Page, site: Site) -> None:
+    """Where people choose one: as the guides for these brands ask, and others a letter."""
+    names = {"github": "GitHub", "google": "Google", "microsoft": "Microsoft", "qq": "QQ"}
+    for kind, name in names.items():
+        add_provider(site.rt, kind=kind, key=kind, display_name=name)
+    page.set_viewport_size(SMALL)
+    colours = {
+        "github": ["currentColor"],
+        "google": ["#ea4335", "#4285f4", "#fbbc05", "#34a853"],
+        "microsoft": ["#f25022", "#7fba00", "#00a4ef", "#ffb900"],
+        "qq": [],
+    }
+
+    def has_marks(verb: str) -> None:
+        for kind, name in names.items():
+            button = page.get_by_role("button", name=f"{verb} {name}", exact=True)
+            fills = button.locator("svg[aria-hidden=true] path")
+            expect(fills).to_have_count(len(colours[kind]))
+            drawn = fills.evaluate_all("(all) => all.map((one) => one.getAttribute('fill'))")
+            assert drawn == colours[kind]
+        sizes = page.locator(".brand-mark").evaluate_all(
+            "(all) => all.map((one) => [one.clientWidth, one.clientHeight].join())"
+        )
+        assert len(sizes) == 3
+        assert len(set(sizes)) == 1
+
+    page.goto("/login")
+    has_marks("Continue with")
+    letter = page.get_by_role("button", name="Continue with QQ").locator(".letter")
+    expect(letter).to_have_text("Q")
+    open_as(page, site.ada, "/settings/connections")
+    has_marks("Connect")
+    page.goto("/admin/external-auth")
+    expect(page.locator(".brand-mark")).to_have_count(3)
 
 
 def test_what_comes_of_it_is_said(

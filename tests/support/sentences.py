@@ -44,7 +44,7 @@ def _templates(module: Path) -> Iterator[str]:
 
 def _texts(said: ast.expr, named: dict[str, ast.expr]) -> Iterator[str]:
     if isinstance(said, ast.Constant):
-        yield said.value
+        yield str(said.value)
     elif isinstance(said, ast.IfExp):
         yield from _texts(said.body, named)
         yield from _texts(said.orelse, named)

@@ -1,7 +1,7 @@
 // @ts-check
 // What checks found, in the language of the page.
 
-import { english, hasText, t, translated } from "../base/i18n.js";
+import { english, hasText, t } from "../base/i18n.js";
 
 /** @import { Schemas } from "../../types" */
 /** @typedef {Schemas["SentenceData"]} Sentence */
@@ -19,8 +19,7 @@ export function checkName(name) {
 export function inWords({ message, sentences }) {
   if (sentences.length === 0) return [english(message)];
   return sentences.flatMap(({ template, values }) => {
-    const own = translated(template);
-    const words = (own ?? template).replace(/\{(\w+)\}/g, (as, name) => values[name] ?? as);
-    return [own === undefined ? english(words) : words, " "];
+    if (hasText(template)) return [t(template, values), " "];
+    return [english(template.replace(/\{(\w+)\}/g, (as, name) => values[name] ?? as)), " "];
   });
 }

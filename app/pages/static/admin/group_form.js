@@ -9,7 +9,7 @@ import { t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
 import { showProblemIn } from "../base/problem.js";
 import { orSignIn } from "../base/session.js";
-import { button, select } from "../console/fields.js";
+import { button, select, warnOfLoss } from "../console/fields.js";
 import { carryOver, isOutdated } from "../console/meanwhile.js";
 
 /** @typedef {import("./groups.js").Group} Group */
@@ -101,6 +101,8 @@ export function askForGroup(group, policies, { done, again, outdated, draft }) {
       closed: () => (isStale || draft) && outdated(),
     },
   );
+  warnOfLoss(formOf(name));
+  if (isChanged) formOf(name).dispatchEvent(new Event("input")); // it is not saved
   if (!draft) return;
   carryOver(draft.form, formOf(name));
   showProblemIn(/** @type {Element} */ (name.closest("dialog")), draft.refusal, {
@@ -134,6 +136,7 @@ function itemFields(items, policies) {
     const free = policies.filter(({ id }) => items.every((item) => item.policy_id !== id));
     replace(adder, ...free.map(({ id, name: title }) => el("option", { value: id }, title)));
     adding.hidden = free.length === 0;
+    adder.form?.dispatchEvent(new Event("input")); // it is not saved
   };
   const add = button(t("group_form.add"), {
     click: () => {

@@ -31,7 +31,11 @@ open(() => {
   show = list({
     host: byId("content"),
     label: t("groups.title"),
-    empty: { title: t("groups.empty") },
+    empty: {
+      title: t("groups.empty"),
+      text: t("groups.empty_text"),
+      actions: [actButton(t("groups.new"), {}, () => askFor(null))],
+    },
     async ask(query, signal) {
       const found = await call("get", "/admin/policy-groups", {
         query: { ...query, limit: PER_PAGE },

@@ -2,19 +2,18 @@
 // Invitations: sent, sent again, withdrawn. A link is shown once, when it is made.
 
 import { call } from "../base/api.js";
-import { confirmed, formDialog } from "../base/dialog.js";
+import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
 import { field, textInput } from "../base/form.js";
 import { ago, day, moment } from "../base/format.js";
 import { t } from "../base/i18n.js";
-import { CHECKS } from "../base/rules.js";
 import { orSignIn } from "../base/session.js";
 import { actButton, button, select } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 import { badge } from "../console/panel.js";
-import { showOnce } from "../console/secret.js";
 import { toast } from "../console/toast.js";
+import { askForAddress, showLink } from "./invite.js";
 
 /** @import { Data } from "../../types" */
 /** @typedef {Data<"get", "/admin/users/invitations">["items"][number]} Invitation */
@@ -26,8 +25,6 @@ const KINDS = /** @type {const} */ ({
   expired: "plain",
   revoked: "plain",
 });
-const DAY_SECONDS = 86_400;
-const MAX_DAYS = 365;
 
 open(() => {
   const host = el("div", { class: "list" });
@@ -45,17 +42,19 @@ open(() => {
       ]),
     ),
   );
-  const invite = button(t("invitations.new"), {
-    class: "primary",
-    click: () => askForAddress(() => reload()),
-  });
+  const invite = (/** @type {string} */ kind) =>
+    button(t("invitations.new"), { class: kind, click: () => askForAddress(() => reload()) });
   replace(byId("content"), filters, host);
   /** @type {() => Promise<void>} */
   const reload = list({
     host,
     label: t("invitations.title"),
     filters,
-    empty: { title: t("invitations.empty"), text: t("invitations.empty_text") },
+    empty: {
+      title: t("invitations.empty"),
+      text: t("invitations.empty_text"),
+      actions: [invite("secondary")],
+    },
     ask: (query, signal) =>
       call("get", "/admin/users/invitations", {
         query,
@@ -64,6 +63,7 @@ open(() => {
     columns: [
       { label: t("users.email"), cell: ({ email }) => email },
       { label: t("users.status"), cell: statusCell },
+      { label: t("invitations.by"), cell: inviterCell },
       {
         label: t("invitations.sent"),
         cell: ({ created_at: at }) => el("time", { datetime: at, title: moment(at) }, ago(at)),
@@ -79,12 +79,17 @@ open(() => {
       },
     ],
   });
-  byId("page-actions").append(invite, reloadButton(reload));
+  byId("page-actions").append(invite("primary"), reloadButton(reload));
 });
 
 /** @param {Invitation} invitation */
 function statusCell({ status }) {
   return badge(t(`invitations.${status}`), KINDS[status]);
+}
+
+/** @param {Invitation} invitation */
+function inviterCell({ invited_by: id, invited_by_username: name }) {
+  return id ? el("a", { href: `/admin/users/${id}` }, name || String(id)) : "–";
 }
 
 /**
@@ -122,58 +127,4 @@ function actions({ id, email, status, accepted_user_id: account }, reload) {
     },
   );
   return [again, status === "pending" && revoke];
-}
-
-/** @param {() => Promise<void>} reload */
-function askForAddress(reload) {
-  const address = textInput("email", {
-    id: "invite-email",
-    type: "email",
-    required: true,
-    autocapitalize: "none",
-  });
-  const days = textInput("days", {
-    id: "invite-days",
-    type: "number",
-    min: 1,
-    max: MAX_DAYS,
-    placeholder: t("invitations.days_default"),
-    inputmode: "numeric",
-  });
-  const close = formDialog(
-    t("invitations.new"),
-    t("invitations.send"),
-    [field(t("users.email"), address), field(t("invitations.days"), days)],
-    {
-      checks: {
-        email: CHECKS.email ?? String,
-        days: (value) =>
-          value && !days.checkValidity() ? t("invitations.days_wrong", { most: MAX_DAYS }) : "",
-      },
-      fields: {
-        "auth.email_exists": "email",
-        "auth.email_blocked": "email",
-        "auth.email_not_allowlisted": "email",
-      },
-      async submit({ email = "", days: wanted }) {
-        const ttl = wanted ? { ttl_secs: Math.round(Number(wanted) * DAY_SECONDS) } : {};
-        const made = await orSignIn(
-          call("post", "/admin/users/invitations", { body: { email: email.trim(), ...ttl } }),
-        );
-        close();
-        await showLink(made);
-        await reload();
-      },
-    },
-  );
-}
-
-/** @param {{ email: string, invitation_url: string }} made */
-function showLink({ email, invitation_url: url }) {
-  return showOnce({
-    title: t("invitations.link"),
-    text: t("invitations.link_text", { email }),
-    lines: [url],
-    file: "invitation.txt",
-  });
 }

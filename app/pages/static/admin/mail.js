@@ -9,7 +9,7 @@ import { english, t } from "../base/i18n.js";
 import { load } from "../base/retry.js";
 import { showNotice } from "../base/problem.js";
 import { orSignIn } from "../base/session.js";
-import { actButton, select, submitLine } from "../console/fields.js";
+import { actButton, button, select, submitLine } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 import { badge, facts, panel } from "../console/panel.js";
@@ -45,7 +45,7 @@ open(async (me) => {
       server.map(({ value }) => String(value)),
       me.email,
     ),
-    outboxPanel(templates),
+    outboxPanel(templates, Boolean(server[0]?.value)),
     texts,
   );
   openRows(texts);
@@ -77,22 +77,29 @@ function serverPanel([host = "", port = "", from = ""], address) {
       toast(t("mail.test_sent", { email: target.trim() }));
     },
   });
-  const change = el(
-    "a",
-    { class: "button secondary", href: "/admin/settings/mail.config" },
-    t("mail.change"),
-  );
   const words = host
     ? facts([
         [t("mail.server"), `${host}:${port}`],
         [t("mail.from"), from],
       ])
     : el("p", { class: "note warn" }, t("mail.no_server"));
-  return panel("server", t("mail.server"), { actions: [change] }, words, form);
+  return panel("server", t("mail.server"), { actions: [toServer(t("mail.change"))] }, words, form);
 }
 
-/** @param {{ template: string }[]} templates */
-function outboxPanel(templates) {
+/** @param {string} words */
+function toServer(words) {
+  return el("a", { class: "button secondary", href: "/admin/settings/mail.config" }, words);
+}
+
+function toTest() {
+  return button(t("mail.test"), { click: () => byId("target").focus() });
+}
+
+/**
+ * @param {{ template: string }[]} templates
+ * @param {boolean} hasServer
+ */
+function outboxPanel(templates, hasServer) {
   const host = el("div", { class: "list" });
   const all = /** @type {[string, string]} */ (["", t("list.all")]);
   const filters = el(
@@ -135,7 +142,11 @@ function outboxPanel(templates) {
     host,
     label: t("mail.outbox"),
     filters,
-    empty: { title: t("mail.outbox_empty") },
+    empty: {
+      title: t("mail.outbox_empty"),
+      text: t("mail.outbox_empty_text"),
+      actions: [hasServer ? toTest() : toServer(t("steps.mail"))],
+    },
     ask: (query, signal) =>
       call("get", "/admin/mail/outbox", {
         query: { ...query, limit: 20 },

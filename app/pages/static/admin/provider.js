@@ -76,7 +76,7 @@ function show(kind, provider, draft) {
   const name = provider?.display_name ?? t(`kind.${kind.kind}`);
   byId("title").textContent = name;
   setTitle(name);
-  const result = el("div", { "aria-live": "polite" });
+  const result = el("div", { class: "tested", "aria-live": "polite" });
   const form = el("form", { method: "post", novalidate: true }, ...fieldsOf(kind, provider));
   const enabled = /** @type {HTMLInputElement} */ (form.elements.namedItem("enabled"));
   const test = actButton(

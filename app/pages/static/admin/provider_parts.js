@@ -4,7 +4,7 @@
 import { call, Refusal } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { confirmed } from "../base/dialog.js";
-import { el, replace, say } from "../base/dom.js";
+import { byId, el, replace, say } from "../base/dom.js";
 import { asSaid, t } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
 import { leaveFor } from "../base/page.js";
@@ -86,7 +86,9 @@ export function deletionPanel({ id, display_name: name, links }) {
       verb: t("provider.delete"),
       typed: name,
     });
-    if (isWanted && (await removed(path, name))) await leaveFor("/admin/external-auth");
+    if (!isWanted || !(await removed(path, name))) return;
+    replace(byId("content")); // what is filled in is not to be kept any more
+    await leaveFor("/admin/external-auth");
   });
   return panel(
     "deletion",

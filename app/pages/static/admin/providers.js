@@ -19,7 +19,11 @@ open(() => {
     host: byId("content"),
     label: t("providers.title"),
     opens: true,
-    empty: { title: t("providers.empty"), text: t("providers.empty_text") },
+    empty: {
+      title: t("providers.empty"),
+      text: t("providers.empty_text"),
+      actions: [adder("secondary")],
+    },
     ask: (query, signal) =>
       call("get", "/admin/external-auth/providers", {
         query,
@@ -27,13 +31,13 @@ open(() => {
       }),
     drawn: ({ items }) => [el("ul", { class: "cards" }, ...items.map(card))],
   });
-  const add = el(
-    "a",
-    { class: "button primary", href: "/admin/external-auth/new" },
-    t("providers.add"),
-  );
-  byId("page-actions").append(add, reloadButton(reload));
+  byId("page-actions").append(adder("primary"), reloadButton(reload));
 });
+
+/** @param {"primary" | "secondary"} kind */
+function adder(kind) {
+  return el("a", { class: `button ${kind}`, href: "/admin/external-auth/new" }, t("providers.add"));
+}
 
 /** @param {Provider} provider */
 function card(provider) {

@@ -39,7 +39,7 @@ open(() => {
     filters,
     sorted: { by: "created_at", order: "desc" },
     opens: true,
-    empty: { title: t("teams.empty"), text: t("teams.empty_text") },
+    empty: { title: t("teams.empty"), text: t("teams.empty_text"), actions: [adder("secondary")] },
     ask: (query, signal) => call("get", "/admin/teams", { query, signal }),
     columns: [
       {
@@ -64,11 +64,13 @@ open(() => {
       },
     ],
   });
-  byId("page-actions").append(
-    button(t("teams.new"), { class: "primary", click: askForTeam }),
-    reloadButton(reload),
-  );
+  byId("page-actions").append(adder("primary"), reloadButton(reload));
 });
+
+/** @param {"primary" | "secondary"} kind */
+function adder(kind) {
+  return button(t("teams.new"), { class: kind, click: askForTeam });
+}
 
 function askForTeam() {
   const name = textInput("name", { id: "team-name", required: true, maxlength: MAX_NAME_LENGTH });

@@ -6,8 +6,9 @@ import { byId, el, replace } from "../base/dom.js";
 import { field, textInput } from "../base/form.js";
 import { day, moment, size } from "../base/format.js";
 import { t } from "../base/i18n.js";
+import { onDemand } from "../base/retry.js";
 import { avatar } from "../console/avatar.js";
-import { button, select } from "../console/fields.js";
+import { actButton, button, select } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 import { badge } from "../console/panel.js";
@@ -72,7 +73,10 @@ open(async ({ id: me }) => {
     ],
   });
   byId("page-actions").append(
-    el("a", { class: "button secondary", href: "/admin/users/invitations" }, t("users.invite")),
+    actButton(t("users.invite"), {}, async () => {
+      const { askForAddress } = await onDemand(() => import("./invite.js"));
+      askForAddress(() => undefined);
+    }),
     button(t("users.new"), { class: "primary", click: () => askForUser(groups) }),
     reloadButton(reload),
   );
