@@ -24,7 +24,6 @@ const UNITS = {
     ["kilobyte", 1e3],
     ["megabyte", 1e6],
     ["gigabyte", 1e9],
-    ["terabyte", 1e12],
   ]),
 };
 
@@ -33,7 +32,7 @@ const UNITS = {
 /** A number of this many makes every language use the plural. */
 const MANY = 5;
 /** In which unit 0 is shown: one that can be counted up to this. */
-const ENOUGH = 10;
+const ENOUGH = 1000;
 /** Finer than a fraction that anybody types, coarser than what binary fractions lose. */
 const FINE = 1e6;
 
@@ -43,6 +42,7 @@ const FINE = 1e6;
  * @param {Kind} kind
  */
 export function amount(value, kind) {
+  if (value === 0) return "0"; // what it means, the help says
   const [unit, factor] = dividing(value, UNITS[kind]);
   const text = inUnit(unit).format(value / factor);
   if (kind !== "bytes" || factor > 1 || value < 1000) return text;
@@ -60,7 +60,7 @@ export function amountField({ key, unit: kind, default: usual, minimum, maximum 
   const now = Number(value) || Number(usual);
   const [unit, factor] = now
     ? dividing(now, units)
-    : (units.findLast(([, one]) => one * ENOUGH <= (maximum ?? Infinity)) ?? ["second", 1]);
+    : largest(units, (one) => one * ENOUGH <= (maximum ?? Infinity));
   const isNumber = value.trim() !== "" && Number.isFinite(Number(value));
   const input = textInput(key, {
     id: key,
@@ -77,7 +77,9 @@ export function amountField({ key, unit: kind, default: usual, minimum, maximum 
   );
   const tell = () => {
     const by = units.find(([one]) => one === choice.value)?.[1] ?? 1;
-    set(input.value && String(Math.round(Number(input.value) * by * FINE) / FINE));
+    const product = Number(input.value) * by;
+    const exact = Number.isInteger(product) ? product : Math.round(product * FINE) / FINE;
+    set(input.value && String(exact));
   };
   input.addEventListener("input", tell);
   choice.addEventListener("change", tell);
@@ -88,11 +90,19 @@ export function amountField({ key, unit: kind, default: usual, minimum, maximum 
 /**
  * @param {number} value
  * @param {Unit[]} units
- * @returns {Unit}
  */
 function dividing(value, units) {
-  const fitting = units.findLast(([, factor]) => value !== 0 && value % factor === 0);
-  return fitting ?? units[0] ?? ["second", 1];
+  return largest(units, (factor) => value % factor === 0);
+}
+
+/**
+ * The largest unit with such a factor, or else the smallest of all.
+ * @param {Unit[]} units
+ * @param {(factor: number) => boolean} isSuch
+ * @returns {Unit}
+ */
+function largest(units, isSuch) {
+  return units.findLast(([, factor]) => isSuch(factor)) ?? units[0] ?? ["second", 1];
 }
 
 /** @param {string} unit */

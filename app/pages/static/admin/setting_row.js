@@ -177,5 +177,5 @@ function line(setting, value, set) {
   const maxlength = setting.max_length;
   const input = textInput(key, { id: key, value, maxlength, ...number, ...secret });
   input.addEventListener("input", () => set(input.value));
-  return input;
+  return type === "number" ? el("div", { class: "amount" }, input) : input;
 }
