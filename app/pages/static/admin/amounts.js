@@ -29,8 +29,8 @@ const UNITS = {
 
 /** @typedef {keyof typeof UNITS} Kind */
 
-/** A number of this many makes every language use the plural. */
-const MANY = 5;
+/** The same in every language. @type {Record<string, string>} */
+const SYMBOLS = { kilobyte: "kB", megabyte: "MB", gigabyte: "GB" };
 /** In which unit 0 is shown: one that can be counted up to this. */
 const ENOUGH = 1000;
 /** Finer than a fraction that anybody types, coarser than what binary fractions lose. */
@@ -117,6 +117,5 @@ function inUnit(unit) {
 
 /** @param {string} unit */
 function unitName(unit) {
-  const parts = inUnit(unit).formatToParts(MANY);
-  return parts.find(({ type }) => type === "unit")?.value ?? unit;
+  return SYMBOLS[unit] ?? t(`unit.${unit}`);
 }
