@@ -14,7 +14,7 @@ from app.settings.page_keys import LANGUAGES
 from tests.doors.findings import Findings
 from tests.support.browser import Complaints, needs_chromium
 from tests.support.external import add_provider
-from tests.support.pages import Site, is_drawn, open_as, opened
+from tests.support.pages import Site, faults_of, is_drawn, open_as, opened
 
 pytestmark = needs_chromium
 
@@ -413,3 +413,15 @@ def test_what_is_wrong_is_told_in_the_language_of_the_page(
     for name in wrong:
         expect(shown(page, name)).to_have_accessible_description(re.compile(f"^{said}"))
     assert page.locator(".field-error [lang=en]").count() == 0
+
+
+def test_every_kind_of_control_fits_and_can_be_used_by_everybody(page: Page, site: Site) -> None:
+    """With a draft and a wrong value."""
+    open_as(page, site.ada, "/admin/settings?q=_&lang=de")
+    expect(page.locator(".setting")).to_have_count(len(SETTINGS))
+    for group in page.locator(".ticks summary").all():
+        group.click()
+    shown(page, "mail_smtp_port").fill("70000")
+    page.locator(".save-bar .primary").click()
+    expect(page.locator("[aria-invalid]")).to_be_focused()
+    assert faults_of(page) == []

@@ -17,22 +17,21 @@ const READABLE = 4.5;
 export function colorField(key, value, set) {
   const input = textInput(key, { id: key, value, maxlength: 7, autocapitalize: "none" });
   const picker = el("input", { type: "color", class: "swatch", "aria-label": t("settings.pick") });
-  const white = el("span", { class: "sample", "aria-hidden": "true" }, "Aa");
-  const black = el("span", { class: "sample", "aria-hidden": "true" }, "Aa");
-  white.style.color = "#ffffff";
-  black.style.color = "#000000";
+  const sample = el("span", { class: "sample", "aria-hidden": "true" }, "Aa");
   const words = el("span", {});
-  const note = el("p", { class: "hint color-note" }, white, black, words);
+  const note = el("p", { class: "hint color-note" }, sample, words);
   const show = () => {
     const color = input.value.trim();
     note.hidden = !COLOR.test(color);
     if (note.hidden) return;
     picker.value = color.toLowerCase();
-    for (const sample of [white, black]) sample.style.backgroundColor = color;
     const light = luminance(color);
+    const [white, black] = [1.05 / (light + 0.05), (light + 0.05) / 0.05];
+    sample.style.backgroundColor = color;
+    sample.style.color = white > black ? "#ffffff" : "#000000";
     words.textContent = t("settings.contrast", {
-      white: ratio(1.05 / (light + 0.05)),
-      black: ratio((light + 0.05) / 0.05),
+      white: ratio(white),
+      black: ratio(black),
       least: ratio(READABLE),
     });
   };
