@@ -13,9 +13,8 @@ UPKEEP = "Audit log and clean-up"
 class Group(Enum):
     """Settings with the same section in docs/settings.md and the same category on the wire.
 
-    The product's own client has a page for each category, and the built-in pages have a tab for
-    each, unless a group has a tab of its own. Switches of a group that `takes_words` may also be
-    set by words such as yes and off.
+    The product's own client has a page for each category. Switches of a group that `takes_words`
+    may also be set by words such as yes and off.
     """
 
     SIGN_IN = (ACCOUNTS, "auth", True)
@@ -26,17 +25,14 @@ class Group(Enum):
     MAIL = (MAILS, "mail.config")
     MAIL_TEMPLATES = (MAILS, "mail.template")
     OUTBOX = (MAILS, "runtime.mail")
-    PAGES = ("Built-in pages", "site", False, "pages")
+    PAGES = ("Built-in pages", "site")
     FRONTEND = (FRONTENDS, "site")
     AVATARS = (STORED, "user.avatar")
     STORAGE = (STORED, "storage")
     AUDIT = (UPKEEP, "audit")
     MAINTENANCE = (UPKEEP, "runtime.maintenance")
 
-    def __init__(
-        self, section: str, category: str, takes_words: bool = False, tab: str = ""
-    ) -> None:
+    def __init__(self, section: str, category: str, takes_words: bool = False) -> None:
         self.section = section
         self.category = category
         self.takes_words = takes_words
-        self.tab = tab or category

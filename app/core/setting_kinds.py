@@ -33,8 +33,7 @@ class Key(Generic[T]):
     members from `options` to `item_kind` say the same to programs, as far as they apply.
     `is_public`: what visitors see depends on it. `is_guarded`: to change it takes a recent
     confirmation, as for every sensitive one. `notice` is what it switches, in the words of a mail
-    to administrators; "" if they are not notified. `precedence`: the built-in pages list settings
-    by it, the highest first, and by name.
+    to administrators; "" if they are not notified.
     """
 
     group: Group
@@ -55,7 +54,6 @@ class Key(Generic[T]):
     is_public: bool = False
     is_guarded: bool = False
     notice: str = ""
-    precedence: int = 0
 
     @property
     def description(self) -> str:

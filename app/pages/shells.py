@@ -16,7 +16,7 @@ from app.pages import theme
 from app.pages.files import Content, all_files, catalogue_name
 from app.pages.registry import PAGES, Page
 from app.pages.texts import catalogues
-from app.settings import catalogue, frontend_keys, keys, page_keys
+from app.settings import frontend_keys, keys, page_keys
 from app.web import site
 
 HTML = "text/html; charset=utf-8"
@@ -132,7 +132,6 @@ def drawn(page: Page, look: Look, language: str, chosen_theme: str, **others: An
         "modules": [] if page.is_static else files.graph(page.module),
         "catalogue": files.url(catalogue_name(language, page.texts)),
         "theme_sheet": theme_url(look.accent),
-        "setting_places": catalogue.PLACES,
         **others,
     }
     html = _templates().get_template(page.template).render(values)

@@ -19,12 +19,6 @@ TEST_MAIL = {
 GUARDED = {
     name for name, key in keys.ALL.items() if key.is_guarded or key.is_sensitive or key.notice
 }
-# Where the built-in pages show a setting, if not by its category and name.
-PLACES = {
-    name: {"category": key.group.tab, "precedence": key.precedence}
-    for name, key in keys.ALL.items()
-    if key.precedence or key.group.tab != key.group.category
-}
 
 
 def position_of(name: str) -> int:

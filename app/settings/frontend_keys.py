@@ -35,7 +35,6 @@ BRANDING_TITLE = text(
     PRODUCT_TITLE,
     max_length=120,
     is_public=True,
-    precedence=3,
 )
 
 BRANDING_DESCRIPTION = text(
@@ -44,7 +43,6 @@ BRANDING_DESCRIPTION = text(
     "What the frontend says about the site",
     max_length=300,
     is_public=True,
-    precedence=1,
 )
 
 BRANDING_FAVICON_URL = text(
@@ -54,7 +52,6 @@ BRANDING_FAVICON_URL = text(
     "/favicon.svg",
     check=_link,
     is_public=True,
-    precedence=1,
 )
 
 BRANDING_WORDMARK_DARK_URL = text(
@@ -63,7 +60,6 @@ BRANDING_WORDMARK_DARK_URL = text(
     "Address of a logo for dark pages, or a path of this site",
     check=_link,
     is_public=True,
-    precedence=1,
 )
 
 BRANDING_WORDMARK_LIGHT_URL = text(
@@ -72,7 +68,6 @@ BRANDING_WORDMARK_LIGHT_URL = text(
     "Address of a logo for light pages, or a path of this site",
     check=_link,
     is_public=True,
-    precedence=1,
 )
 
 ARCHIVE_DOWNLOAD_USER = boolean(

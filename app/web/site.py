@@ -82,7 +82,6 @@ PUBLIC_SITE_URL = setting_kinds.text_list(
     item_kind="origin",
     in_order=True,
     is_public=True,
-    precedence=2,
 )
 STRICT_REQUEST_SOURCE = setting_kinds.boolean(
     Group.REQUEST_SOURCES,

@@ -16,7 +16,6 @@ from app.settings.page_keys import LANGUAGES
 from app.web.lockout import FORCE, LOSSES
 from tests.doors.findings import Findings
 from tests.doors.test_admin_routes import CALL
-from tests.doors.test_settings_in_chromium import SETTINGS
 from tests.support.browser import needs_chromium
 from tests.support.openapi import description, resolved
 from tests.support.pages import Site
@@ -134,7 +133,6 @@ def test_only_what_the_service_says_is_translated(app: Flask, language: str) -> 
     assert parts["service"].keys() == everybodys
     of_administrators = sentences(app, "admin") | templates_of_findings()
     assert parts["service_admin"].keys() == of_administrators - everybodys
-    assert parts["meanings"].keys() == {key.meaning for key in SETTINGS.values()}
 
 
 def test_a_sentence_that_varies_is_told_in_english_behind_what_its_code_says(

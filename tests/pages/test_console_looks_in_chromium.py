@@ -29,8 +29,8 @@ PHONE = {"width": 390, "height": 844}
 # What people and programs named, and what the browser itself writes.
 DATA = re.compile(
     r"\S+@\S+|Engineers|Local login|Local storage|Default Policy Group|Gatehouse|Chrome|Linux"
-    r"|Passkey|\bada\b|\blocal\b|public_site_url|/favicon.svg|\btrue\b|original_first"
-    r"|\bUTC\b|\bbytes\b|\bin \d+ \w+\b|\b\d+ \w+ ago\b|\b[AP]M\b"
+    r"|Passkey|\bada\b|\blocal\b|public_site_url|/favicon.svg"
+    r"|\bUTC\b|\bbytes\b|\b\d+ seconds\b|\bin \d+ \w+\b|\b\d+ \w+ ago\b|\b[AP]M\b"
     r"|\b(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b"
 )
 # What is shown but in elements whose words are the service's, a person's, or the browser's.

@@ -4,17 +4,23 @@
 import { el, replace } from "../base/dom.js";
 import { textInput } from "../base/form.js";
 import { moment } from "../base/format.js";
-import { asSaid, t } from "../base/i18n.js";
-import { icon } from "../base/icons.js";
+import { t } from "../base/i18n.js";
 import { button, select } from "../console/fields.js";
 import { badge } from "../console/panel.js";
+import { amountField } from "./amounts.js";
+import { colorField } from "./color_field.js";
+import { entries, ticks } from "./setting_lists.js";
+import { defaultWords, helpOf, labelOf, optionWord } from "./setting_words.js";
 
-/** @typedef {import("./stored_settings.js").Setting} Setting */
-/** @typedef {import("./settings.js").Value} Value */
+/** @import { Kind } from "./amounts.js" */
+/** @import { Value } from "./setting_drafts.js" */
+/** @import { Setting } from "./stored_settings.js" */
 /**
  * @typedef {(setting: Setting, value: Value | null) => boolean} Change returns whether there is a
  *   draft
  */
+
+const COLOR = "pages_accent_color";
 
 /**
  * @param {Setting} setting
@@ -22,43 +28,52 @@ import { badge } from "../console/panel.js";
  * @param {Change} change
  */
 export function settingRow(setting, draft, change) {
-  const row = el("section", { class: "panel setting", "aria-labelledby": `${setting.key}-label` });
+  const { key, value_type: type, is_set: isSet } = setting;
+  const row = el("section", { class: "setting", "aria-labelledby": `${key}-label` });
   const draw = (/** @type {Value | null | undefined} */ now) => {
-    const isDefault = now === null || (now === undefined && !setting.is_set);
+    const isDefault = now === null || (now === undefined && !isSet);
     const value =
       now === null ? setting.default : (now ?? (setting.is_sensitive ? "" : setting.value));
-    const back = button(t("settings.back"), {
-      class: "link",
-      "aria-label": `${t("settings.back")}: ${setting.key}`,
-    });
-    back.addEventListener("click", () => {
+    const stateOf = (/** @type {boolean} */ isDraft) =>
+      isDraft ? badge(t("settings.draft"), "warn") : isSet && badge(t("settings.changed"));
+    const state = el("span", {}, stateOf(now !== undefined));
+    const set = (/** @type {Value} */ next) => replace(state, stateOf(change(setting, next)));
+    const back = () => {
       change(setting, null);
       draw(null);
-      document.getElementById(setting.key)?.focus();
-    });
-    const stateOf = (/** @type {boolean} */ isDraft) =>
-      isDraft ? badge(t("settings.draft"), "warn") : setting.is_set && badge(t("settings.changed"));
-    const set = (/** @type {Value} */ next) => {
-      replace(badges, stateOf(change(setting, next)));
+      document.getElementById(key)?.focus();
     };
-    const badges = el("span", {}, stateOf(now !== undefined));
+    const help = helpOf(setting);
+    const control = controlOf(setting, value, set);
+    if (help) describe(control, key);
+    const name = { id: `${key}-label`, class: "setting-name" };
     replace(
       row,
       el(
         "div",
-        { class: "setting-head" },
-        el("label", { id: `${setting.key}-label`, for: setting.key }, asSaid(meaningOf(setting))),
-        badges,
+        { class: "setting-about" },
+        el(
+          "div",
+          { class: "setting-head" },
+          type === "string_enum_set"
+            ? el("span", name, labelOf(setting))
+            : el("label", { ...name, for: key }, labelOf(setting)),
+          state,
+        ),
+        help && el("p", { id: `${key}-help` }, help),
+        el("p", { class: "hint setting-facts" }, el("code", {}, key), ...facts(setting)),
+        !isDefault &&
+          el(
+            "p",
+            {},
+            button(t("settings.back"), {
+              class: "link",
+              "aria-label": `${t("settings.back")}: ${labelOf(setting)}`,
+              click: back,
+            }),
+          ),
       ),
-      controlOf(setting, value, set),
-      el(
-        "p",
-        { class: "hint" },
-        el("code", {}, setting.key),
-        defaultWords(setting),
-        whoWords(setting),
-      ),
-      !isDefault && el("p", {}, back),
+      el("div", { class: "field setting-control" }, control),
     );
   };
   draw(draft);
@@ -66,32 +81,31 @@ export function settingRow(setting, draft, change) {
 }
 
 /**
- * What the service says of it, without what it takes.
- * @param {Pick<Setting, "description">} setting
+ * @param {HTMLElement} control or what it is in
+ * @param {string} key
  */
-export function meaningOf({ description }) {
-  return description.replace(/ \([^()]*(\([^()]*\)[^()]*)*\)$/, "");
+function describe(control, key) {
+  const found = control.id === key ? control : control.querySelector(`#${key}`);
+  found?.setAttribute("aria-describedby", `${key}-help`);
 }
 
-/** @param {Setting} setting */
-function defaultWords({ default: value, is_sensitive: isSecret, unit }) {
-  if (isSecret) return null;
-  const text = Array.isArray(value) ? value.join(", ") : String(value);
-  const short = text.length > 60 ? `${text.slice(0, 60)}…` : text;
-  const shown = short && unit ? `${short} ${t(`unit.${unit}`)}` : short;
-  return ` · ${t("settings.default", { value: shown || t("settings.empty") })}`;
-}
-
-/** @param {Setting} setting */
-function whoWords({ is_set: isSet, updated_at: at, updated_by: by, author }) {
-  if (!isSet || !at) return null;
-  const time = moment(at);
-  return [
-    " · ",
-    author
-      ? el("a", { href: `/admin/users/${by}` }, t("settings.changed_by", { time, name: author }))
-      : t("settings.changed_at", { time }),
-  ];
+/**
+ * Its default, and who set it when.
+ * @param {Setting} setting
+ * @returns {(Node | string)[]}
+ */
+function facts(setting) {
+  const { is_sensitive: isSecret, is_set: isSet, updated_at: at, updated_by: by } = setting;
+  /** @type {(Node | string)[]} */
+  const all = isSecret ? [] : [t("settings.default", { value: defaultWords(setting) })];
+  if (isSet && at) {
+    const time = moment(at);
+    const { author } = setting;
+    const whom = t("settings.changed_by", { time, name: author });
+    if (author) all.push(el("a", { href: `/admin/users/${by}` }, whom));
+    else all.push(t(by ? "settings.changed_at" : "settings.changed_by_command", { time }));
+  }
+  return all.map((one) => el("span", {}, one));
 }
 
 /**
@@ -101,13 +115,13 @@ function whoWords({ is_set: isSet, updated_at: at, updated_by: by, author }) {
  * @returns {HTMLElement}
  */
 function controlOf(setting, value, set) {
-  const { key, value_type: type, options } = setting;
+  const { key, value_type: type, options, unit } = setting;
   const text = String(value);
   if (type === "boolean") return switchOf(key, text === "true", set);
   if (type === "string" && options.length > 0) {
     const choice = select(
       key,
-      options.map((one) => [one.value, one.value]),
+      options.map((one) => [one.value, optionWord(key, one.value)]),
       { id: key, value: text },
     );
     choice.addEventListener("change", () => set(choice.value));
@@ -117,11 +131,14 @@ function controlOf(setting, value, set) {
   if (type === "string_enum_set") return ticks(setting, chosen, set);
   if (type === "string_array") return entries(setting, chosen, set);
   if (type === "multiline") {
-    const area = el("textarea", { id: key, name: key, rows: 5, spellcheck: "false" });
+    const area = el("textarea", { id: key, name: key, rows: 4, spellcheck: "false" });
     area.value = text;
     area.addEventListener("input", () => set(area.value));
     return area;
   }
+  if (key === COLOR) return colorField(key, text, set);
+  if (type === "number" && unit)
+    return amountField({ ...setting, unit: /** @type {Kind} */ (unit) }, text, set);
   return line(setting, text, set);
 }
 
@@ -143,7 +160,7 @@ function switchOf(key, isOn, set) {
     words.textContent = t(box.checked ? "settings.on" : "settings.off");
     set(String(box.checked));
   });
-  return el("div", { class: "side-by-side field" }, box, words);
+  return el("div", { class: "side-by-side" }, box, words);
 }
 
 /**
@@ -151,120 +168,14 @@ function switchOf(key, isOn, set) {
  * @param {string} value
  * @param {(value: Value) => void} set
  */
-function line(
-  {
-    key,
-    value_type: type,
-    is_sensitive: isSecret,
-    minimum,
-    maximum,
-    max_length: most,
-    unit,
-    is_set: isSet,
-  },
-  value,
-  set,
-) {
+function line(setting, value, set) {
+  const { key, value_type: type, is_sensitive: isSecret, minimum, maximum } = setting;
   const number =
     type === "number" ? { type: "number", min: minimum, max: maximum, inputmode: "numeric" } : {};
-  const secret = isSecret
-    ? { type: "password", autocomplete: "off", placeholder: isSet ? t("settings.secret_kept") : "" }
-    : {};
-  const input = textInput(key, { id: key, value, maxlength: most, ...number, ...secret });
+  const placeholder = setting.is_set ? t("settings.secret_kept") : "";
+  const secret = isSecret ? { type: "password", autocomplete: "off", placeholder } : {};
+  const maxlength = setting.max_length;
+  const input = textInput(key, { id: key, value, maxlength, ...number, ...secret });
   input.addEventListener("input", () => set(input.value));
-  return el(
-    "div",
-    { class: "field" },
-    el(
-      "div",
-      { class: "side-by-side" },
-      input,
-      unit && el("span", { class: "hint" }, t(`unit.${unit}`)),
-    ),
-  );
-}
-
-/**
- * @param {Setting} setting
- * @param {string[]} chosen
- * @param {(value: Value) => void} set
- */
-function ticks({ key, options }, chosen, set) {
-  const boxes = options.map(({ value }) =>
-    el("input", {
-      type: "checkbox",
-      id: `${key}-${value}`,
-      value,
-      checked: chosen.includes(value),
-    }),
-  );
-  const tell = () => set(boxes.filter((one) => one.checked).map((one) => one.value));
-  const lines = boxes.map((box) => {
-    box.addEventListener("change", tell);
-    return el("div", { class: "field tick" }, box, el("label", { for: box.id }, box.value));
-  });
-  return el(
-    "fieldset",
-    { id: key, class: "ticks", tabindex: "-1" },
-    el("legend", { class: "visually-hidden" }, key),
-    ...lines,
-  );
-}
-
-/**
- * @param {Setting} setting
- * @param {string[]} value
- * @param {(value: Value) => void} set
- */
-function entries({ key }, value, set) {
-  const all = [...value];
-  const lines = el("ul", { class: "rows" });
-  const input = textInput(`${key}-new`, { id: key, autocapitalize: "none" });
-  const add = () => {
-    const entry = input.value.trim();
-    if (!entry) return;
-    if (!all.includes(entry)) all.push(entry);
-    input.value = "";
-    draw();
-    set([...all]);
-  };
-  const draw = () =>
-    replace(
-      lines,
-      ...all.map((entry, index) =>
-        el(
-          "li",
-          { class: "line" },
-          el("span", { class: "mono" }, entry),
-          el(
-            "button",
-            {
-              type: "button",
-              class: "quiet",
-              "aria-label": `${t("remove")}: ${entry}`,
-              click: () => {
-                all.splice(index, 1);
-                draw();
-                set([...all]);
-                input.focus();
-              },
-            },
-            icon("close"),
-          ),
-        ),
-      ),
-    );
-  input.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter") return;
-    event.preventDefault();
-    add();
-  });
-  input.addEventListener("blur", add); // what was typed is meant, even without the button
-  draw();
-  return el(
-    "div",
-    { class: "field entries" },
-    lines,
-    el("div", { class: "side-by-side" }, input, button(t("settings.add"), { click: add })),
-  );
+  return type === "number" ? el("div", { class: "amount" }, input) : input;
 }

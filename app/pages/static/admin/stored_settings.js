@@ -1,16 +1,15 @@
 // @ts-check
-// All settings: what they are, what they are set to, and by whom.
+// All settings but the texts of mails: what they are, what they are set to, and by whom.
 
 import { call } from "../base/api.js";
-import { byId } from "../base/dom.js";
+import { placed } from "./setting_places.js";
 
 /** @import { Data } from "../../types" */
 /** @typedef {Data<"get", "/admin/config/schema">[number]} Described */
 /** @typedef {Data<"get", "/admin/config">["items"][number]} Stored */
-/** @typedef {{ category: string, precedence: number }} Place the highest comes first */
 /**
- * @typedef {Described & Stored & Place & { author: string }} Setting `author` is "" for the command
- *   line
+ * @typedef {Described & Stored & { author: string, tab: string }} Setting `author` is "" for a
+ *   command and for who is not there any more
  */
 
 const PAGE = 100;
@@ -24,16 +23,12 @@ export async function readAll() {
     const { items } = await call("get", "/admin/config", { query: { limit: PAGE, offset } });
     for (const one of items) stored.set(one.key, one);
   }
-  /** @type {Record<string, Place>} */
-  const places = JSON.parse(String(byId("main").dataset.places));
   const names = await namesOf([...stored.values()].map((one) => one.updated_by));
-  return described.flatMap((one) => {
+  const known = described.flatMap((one) => {
     const value = stored.get(one.key);
-    const place = places[one.key] ?? { category: one.category, precedence: 0 };
-    return value
-      ? [{ ...one, ...value, ...place, author: names.get(value.updated_by ?? 0) ?? "" }]
-      : [];
+    return value ? [{ ...one, ...value, author: names.get(value.updated_by ?? 0) ?? "" }] : [];
   });
+  return placed(known);
 }
 
 /**
