@@ -166,7 +166,9 @@ def invitation(page: Page, site: Site) -> Iterator[str]:
     yield "awaited"
     answered(page, "**/auth/invitations/*", 400, "auth.invitation_accepted")
     page.goto("/invite/abc")
-    expect(page.get_by_role("heading", name="This invitation has already been used")).to_be_visible()
+    expect(
+        page.get_by_role("heading", name="This invitation has already been used")
+    ).to_be_visible()
     yield "used"
 
 

@@ -63,7 +63,12 @@ def open_force(page: Page) -> None:
 # whether that did something.
 FORMS: dict[str, tuple[Open, dict[str, str], str, str]] = {
     "setup": (open_setup, ACCOUNT, "**/auth/setup", "The account may already have been created"),
-    "register": (open_register, ACCOUNT, "**/auth/register", "The account may already have been created"),
+    "register": (
+        open_register,
+        ACCOUNT,
+        "**/auth/register",
+        "The account may already have been created",
+    ),
     "reset": (open_reset, {"email": "a@b.example"}, "**/reset/request", "The service is busy"),
     "new password": (
         open_new_password,

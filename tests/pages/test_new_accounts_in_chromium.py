@@ -94,7 +94,11 @@ def test_what_does_not_fit_is_said_at_its_field_without_asking_the_service(
 REFUSED = [
     ({"username": "ADA"}, "Username", "This name is taken."),
     ({"username": "Root"}, "Username", "This username cannot be chosen."),
-    ({"email": "Ada@example.com"}, "E-mail address", "There is already an account with this address."),
+    (
+        {"email": "Ada@example.com"},
+        "E-mail address",
+        "There is already an account with this address.",
+    ),
     ({"email": "bob@blocked.example"}, "E-mail address", "This address cannot be used here."),
     ({"password": "password1"}, "Password", "This password is too easy to guess"),
 ]
@@ -189,7 +193,9 @@ def test_an_invitation_that_is_over_says_why(
     site.post(f"/auth/invitations/{path[8:]}/accept", BOB_INVITED)
     fill(page, username="robert", password=PASSWORD)
     send(page)
-    expect(page.get_by_role("heading", name="This invitation has already been used")).to_be_focused()
+    expect(
+        page.get_by_role("heading", name="This invitation has already been used")
+    ).to_be_focused()
     complaints.take_refusal(400)
     page.get_by_role("link", name="Go to sign-in").click()
     page.wait_for_url("**/login")

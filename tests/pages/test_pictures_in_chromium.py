@@ -59,7 +59,9 @@ def test_a_picture_is_sent_unless_it_is_cancelled_or_replaced(
     # One that a later one replaced.
     answered(page, "**/avatar/upload", 200, "success", {"applied": False, "profile": profile})
     choose(page, picture)
-    expect(page.get_by_role("alert").filter(has_text="Another change was made first")).to_be_visible()
+    expect(
+        page.get_by_role("alert").filter(has_text="Another change was made first")
+    ).to_be_visible()
     expect(page.locator("#me img")).to_have_count(0)
     page.unroute("**/avatar/upload")
     # One that the camera turned is upright where it is chosen and afterwards.

@@ -66,4 +66,5 @@ OVERLAPPING = """() => {
 def flaws(page: Page) -> list[str]:
     """Return the words that are broken inside, and what lies on something else."""
     found: list[str] = page.evaluate(BROKEN, LONGEST_WORD)
-    return found + page.evaluate(OVERLAPPING)
+    found += page.evaluate(OVERLAPPING)
+    return found

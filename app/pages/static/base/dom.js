@@ -27,12 +27,18 @@ export function el(tag, attributes = {}, ...children) {
 const LONG = /\S{16,}/g;
 const MARK = "\u200b";
 // A dot before the last few letters of an address stays with them.
-const ENDS =
-  /[@_:/=&?-](?=[\p{L}\p{N}])|\.(?=[\p{L}\p{N}]{5}|[\p{L}\p{N}]+[.@_-])|[\p{L}\p{N}]{24}(?=[\p{L}\p{N}])/gu;
+const ENDS = new RegExp(
+  [
+    String.raw`[@_:/=&?-](?=[\p{L}\p{N}])`,
+    String.raw`\.(?=[\p{L}\p{N}]{5}|[\p{L}\p{N}]+[.@_-])`,
+    String.raw`[\p{L}\p{N}]{24}(?=[\p{L}\p{N}])`,
+  ].join("|"),
+  "gu",
+);
 
 /**
- * Lets lines end inside a long name, address or path where a reader expects it, and anywhere in what
- * is longer than any word. Copied, it is whole.
+ * Lets lines end inside a long name, address or path where a reader expects it, and anywhere in
+ * what is longer than any word. Copied, it is whole.
  * @template {Node} T
  * @param {T} node
  * @returns {T} the same
