@@ -23,8 +23,9 @@ class Sentence:
         self.values = {name: str(value) for name, value in values.items()}
 
     def __str__(self) -> str:
-        filled = lambda found: self.values.get(found[1], found[0])  # noqa: E731
-        return re.sub(r"\{(\w+)\}", filled, self.template)
+        return re.sub(
+            r"\{(\w+)\}", lambda found: self.values.get(found[1], found[0]), self.template
+        )
 
 
 def is_storable(text: str) -> bool:

@@ -7,7 +7,7 @@ import { byId, el, replace } from "../base/dom.js";
 import { field, handle, textInput } from "../base/form.js";
 import { size } from "../base/format.js";
 import { t } from "../base/i18n.js";
-import { idOfAddress, leaveFor, setTitle } from "../base/page.js";
+import { entitle, idOfAddress, leaveFor } from "../base/page.js";
 import { showNotice } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
@@ -67,9 +67,7 @@ function show(team) {
   const isArchived = team.archived_at !== null;
   const isOwner = team.my_role === "owner";
   const isManager = isOwner || team.my_role === "admin";
-  byId("title").textContent = team.name;
-  setTitle(team.name);
-  byId("lead").textContent = team.description;
+  entitle(team.name, team.description);
   replace(
     byId("page-actions"),
     badge(t(`team_role.${team.my_role}`)),

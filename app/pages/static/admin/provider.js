@@ -7,7 +7,7 @@ import { byId, el, replace } from "../base/dom.js";
 import { handle } from "../base/form.js";
 import { brandMark } from "../base/brands.js";
 import { t } from "../base/i18n.js";
-import { setTitle } from "../base/page.js";
+import { entitle } from "../base/page.js";
 import { showNotice } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
@@ -74,8 +74,7 @@ function chooseKind(kinds) {
  */
 function show(kind, provider, draft) {
   const name = provider?.display_name ?? t(`kind.${kind.kind}`);
-  byId("title").textContent = name;
-  setTitle(name);
+  entitle(name);
   const result = el("div", { class: "tested", "aria-live": "polite" });
   const form = el("form", { method: "post", novalidate: true }, ...fieldsOf(kind, provider));
   const enabled = /** @type {HTMLInputElement} */ (form.elements.namedItem("enabled"));

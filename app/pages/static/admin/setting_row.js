@@ -1,7 +1,7 @@
 // @ts-check
 // One setting: what it means, a control for its kind of value, and the way back to its default.
 
-import { el, replace } from "../base/dom.js";
+import { breakable, el, replace } from "../base/dom.js";
 import { textInput } from "../base/form.js";
 import { moment } from "../base/format.js";
 import { t } from "../base/i18n.js";
@@ -75,6 +75,7 @@ export function settingRow(setting, draft, change) {
       ),
       el("div", { class: "field setting-control" }, control),
     );
+    breakable(row);
   };
   draw(draft);
   return row;

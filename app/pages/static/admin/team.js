@@ -6,7 +6,7 @@ import { byId, el, replace } from "../base/dom.js";
 import { size } from "../base/format.js";
 import { field, handle, mark, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
-import { idOfAddress, setTitle } from "../base/page.js";
+import { entitle, idOfAddress } from "../base/page.js";
 import { showNotice } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
@@ -55,9 +55,7 @@ async function reload() {
  */
 function show(team, groups) {
   const isArchived = team.archived_at !== null;
-  byId("title").textContent = team.name;
-  setTitle(team.name);
-  byId("lead").textContent = team.description;
+  entitle(team.name, team.description);
   replace(byId("page-actions"), isArchived && badge(t("teams.archived"), "warn"));
   const restore = () => call("post", "/admin/teams/{id}/restore", { path });
   const first = isArchived

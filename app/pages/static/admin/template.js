@@ -6,7 +6,7 @@ import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
 import { act, field, handle, textInput } from "../base/form.js";
 import { english, t } from "../base/i18n.js";
-import { setTitle } from "../base/page.js";
+import { entitle } from "../base/page.js";
 import { showProblem } from "../base/problem.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
@@ -29,8 +29,7 @@ open(async () => {
       byId("content"),
       empty(t("template.none"), null, el("a", { href: "/admin/mail" }, t("mail.title"))),
     );
-  byId("title").textContent = t(`mail_template.${name}`);
-  setTitle(t(`mail_template.${name}`));
+  entitle(t(`mail_template.${name}`));
   return showStored(template);
 });
 

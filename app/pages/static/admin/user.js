@@ -7,7 +7,7 @@ import { confirmed } from "../base/dialog.js";
 import { byId, el, replace } from "../base/dom.js";
 import { day } from "../base/format.js";
 import { t } from "../base/i18n.js";
-import { idOfAddress, leaveFor, setTitle } from "../base/page.js";
+import { entitle, idOfAddress, leaveFor } from "../base/page.js";
 import { showProblem } from "../base/problem.js";
 import { load, onDemand } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
@@ -73,9 +73,7 @@ open(async (me) => {
  */
 function showHead(host, user, isOwn, changed) {
   const name = nameOf(user);
-  byId("title").textContent = name;
-  byId("lead").textContent = user.email;
-  setTitle(name);
+  entitle(name, user.email);
   replace(byId("page-actions"), statusBadge(user));
   replace(
     host,

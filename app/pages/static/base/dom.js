@@ -48,6 +48,7 @@ export function breakable(node) {
   const texts = /** @type {Text[]} */ ([]);
   while (walk.nextNode()) texts.push(/** @type {Text} */ (walk.currentNode));
   for (const text of texts) {
+    if (text.parentElement?.closest("textarea, select, svg")) continue;
     const [first, ...others] = text.data
       .replace(LONG, (word) => word.replace(ENDS, `$&${MARK}`))
       .split(MARK);

@@ -2,7 +2,7 @@
 // What every page begins with: texts, theme, language, and what keeps it from working here.
 
 import { cookie, remember } from "./kept.js";
-import { byId, el, input } from "./dom.js";
+import { breakable, byId, el, input } from "./dom.js";
 import { language, loadTexts, rich, t } from "./i18n.js";
 import { icon } from "./icons.js";
 import { showProblem } from "./problem.js";
@@ -76,6 +76,18 @@ function endRetry() {
 /** The number at the end of the address. */
 export function idOfAddress() {
   return String(window.location.pathname.split("/").at(-1));
+}
+
+/**
+ * Names a page of a console after what it shows.
+ * @param {string} name
+ * @param {string} [lead] what stands below it
+ */
+export function entitle(name, lead) {
+  byId("title").replaceChildren(name);
+  if (lead !== undefined) byId("lead").replaceChildren(lead);
+  for (const id of ["title", "lead"]) breakable(byId(id));
+  setTitle(name);
 }
 
 /** @param {string} text */

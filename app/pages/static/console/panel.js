@@ -14,16 +14,18 @@ import { breakable, el } from "../base/dom.js";
  */
 export function panel(id, title, { lead, actions = [] }, ...content) {
   const heading = el("h2", { id: `${id}-title`, tabindex: "-1" }, title);
-  return el(
-    "section",
-    { class: "card panel", id, "aria-labelledby": heading.id },
+  return breakable(
     el(
-      "div",
-      { class: "panel-head" },
-      el("div", {}, heading, lead && el("p", { class: "lead" }, lead)),
-      el("div", { class: "panel-actions" }, ...actions),
+      "section",
+      { class: "card panel", id, "aria-labelledby": heading.id },
+      el(
+        "div",
+        { class: "panel-head" },
+        el("div", {}, heading, lead && el("p", { class: "lead" }, lead)),
+        el("div", { class: "panel-actions" }, ...actions),
+      ),
+      ...content,
     ),
-    ...content,
   );
 }
 
