@@ -76,6 +76,7 @@ def details(link: Identity) -> dict[str, object]:
     """Return what the audit log keeps of a link."""
     return {
         "provider_key": link.provider.key,
+        "provider_name": link.provider.display_name,
         "issuer": link.identity_namespace,
         "subject": link.subject,
     }

@@ -62,6 +62,7 @@ PERSONAL = frozenset(
         "previous_email",
         "previous_name",
         "provider_key",
+        "provider_name",
         "session_id",
         "subject",
     }

@@ -89,7 +89,8 @@ def test_a_link_is_removed_and_sessions_go_on(rt, signed_in, user, provider):
     assert (entry.user_id, entry.entity_type) == (user.id, "external_auth_identity")
     assert (entry.entity_id, entry.entity_name) == (link_id, "corp")
     assert entry.details == (
-        '{"provider_key": "corp", "issuer": "https://id.example.com", '
+        f'{{"provider_key": "corp", "provider_name": "{provider.display_name}", '
+        '"issuer": "https://id.example.com", '
         f'"subject": "subject-{user.id}-{provider.id}"}}'
     )
 

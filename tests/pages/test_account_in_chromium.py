@@ -191,7 +191,7 @@ def test_passkeys_are_added_renamed_and_deleted(
     expect(passkeys.get_by_role("rowheader")).to_contain_text(MARKUP)
     rename = passkeys.get_by_role("button", name="Rename:")
     expect(rename).to_be_focused()
-    expect(page.locator("#toasts")).to_contain_text("The passkey is added.")
+    expect(page.locator("#toasts")).to_contain_text("The passkey has been added.")
     assert len(device.passkeys) == 1
     passkeys.get_by_role("button", name="Add a passkey").click()
     name.press("Enter")
@@ -213,7 +213,7 @@ def test_passkeys_are_added_renamed_and_deleted(
     dialog.get_by_role("button", name="Use a passkey").click()
     expect(passkeys).to_contain_text("No passkeys yet")
     expect(passkeys.get_by_role("heading")).to_be_focused()
-    expect(page.locator("#toasts")).to_contain_text("The passkey is deleted.")
+    expect(page.locator("#toasts")).to_contain_text("The passkey has been deleted.")
     # At an address beside the first none is made.
     kept = len(device.passkeys)
     site.configure(public_site_url=["https://cloud.example.com", site.origin])

@@ -165,7 +165,7 @@ def test_the_language_and_the_theme_that_were_chosen_are_kept(page: Page, site: 
         }"""
     )
     assert [text.replace("\xa0", " ") for text in written] == [
-        "26. November 2026",
+        "26.11.2026",
         "26.11.2026, 05:00",
         "0 Byte",
         "1,5 kB",

@@ -38,9 +38,12 @@ WORDS = """() => {
   const found = [];
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
-    const { data, parentElement: node } = walk.currentNode;
+    const { data, parentElement: node, previousSibling: previous } = walk.currentNode;
     const isOf = node.closest(":not(html)[lang=en], .preview, time, code, .mono, option, textarea");
-    if (!isOf && node.checkVisibility()) found.push(data);
+    if (isOf || !node.checkVisibility()) continue;
+    // Lines may end within a name.
+    if (previous?.nodeName === "WBR") found.push(found.pop() + data);
+    else found.push(data);
   }
   return found;
 }"""
@@ -146,7 +149,8 @@ def test_headings_of_a_table_that_is_cards_are_seen_while_they_have_the_focus(
     console.set_viewport_size(PHONE)
     console.goto("/admin/users")
     is_drawn(console)
-    head = console.locator("thead")
+    expect(console.get_by_role("checkbox", name="Select all on this page")).to_be_visible()
+    head = console.locator("thead th:not(.select)").first
     assert head.evaluate(HEIGHT) <= 1
     console.locator("thead button").first.focus()
     assert head.evaluate(HEIGHT) >= 24

@@ -321,7 +321,8 @@ document.addEventListener("DOMContentLoaded", () => {
 CLIPPED = """() => [...document.querySelectorAll("body *")].filter((node) =>
   node.checkVisibility() && getComputedStyle(node).display !== "inline" &&
   !node.closest(".visually-hidden, .skip-link, svg, .spinner, input, select") &&
-  !(node.closest("thead") && getComputedStyle(node.closest("thead")).clipPath !== "none") &&
+  !["thead", "thead th"].some((one) => node.closest(one) &&
+    getComputedStyle(node.closest(one)).clipPath !== "none") &&
   (node.scrollWidth > node.clientWidth + 1 ||
   (getComputedStyle(node).overflowY !== "visible" && node.scrollHeight > node.clientHeight + 1) ||
   node.getBoundingClientRect().right > innerWidth)).map((node) => node.outerHTML.slice(0, 200))"""

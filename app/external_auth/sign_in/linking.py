@@ -70,6 +70,7 @@ class ResolvedSignIn:
         """What the audit log records about it."""
         return {
             "provider_key": self.arrival.provider.key,
+            "provider_name": self.arrival.provider.display_name,
             "issuer": self.arrival.profile.namespace,
             "subject": self.arrival.profile.subject,
             "linked": self.is_new_link,

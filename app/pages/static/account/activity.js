@@ -70,7 +70,7 @@ function sentenceOf({ action, by, entity_name: name, details }, { username }) {
   const actor = by === "me" ? username : t(`event.${by}`);
   return eventSentence(action, {
     actor: named(actor),
-    name: named(name ?? (by === "me" ? unnamed() : username)),
+    name: named(String(details.provider_name ?? name ?? (by === "me" ? unnamed() : username))),
     details,
   });
 }

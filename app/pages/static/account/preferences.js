@@ -3,6 +3,7 @@
 
 import { call } from "../base/api.js";
 import { remember } from "../base/kept.js";
+import { useTheme } from "../base/page.js";
 import { byId, el, replace } from "../base/dom.js";
 import { field } from "../base/form.js";
 import { t } from "../base/i18n.js";
@@ -142,7 +143,6 @@ function readIn(language) {
 
 /** @param {string} theme */
 function colour(theme) {
-  remember("service_theme", theme);
-  document.documentElement.dataset.theme = theme;
+  useTheme(theme);
   /** @type {HTMLSelectElement} */ (byId("theme")).value = theme;
 }

@@ -33,8 +33,8 @@ const UNITS = {
 const SYMBOLS = { kilobyte: "kB", megabyte: "MB", gigabyte: "GB" };
 /** In which unit 0 is shown: one that can be counted up to this. */
 const ENOUGH = 1000;
-/** Finer than a fraction that anybody types, coarser than what binary fractions lose. */
-const FINE = 1e6;
+/** Coarser than what binary fractions lose. */
+const FINE = 1e-3;
 
 /**
  * An amount in the largest unit that divides it.
@@ -78,8 +78,8 @@ export function amountField({ key, unit: kind, default: usual, minimum, maximum 
   const tell = () => {
     const by = units.find(([one]) => one === choice.value)?.[1] ?? 1;
     const product = Number(input.value) * by;
-    const exact = Number.isInteger(product) ? product : Math.round(product * FINE) / FINE;
-    set(input.value && String(exact));
+    const whole = Math.round(product);
+    set(input.value && String(Math.abs(product - whole) < FINE ? whole : product));
   };
   input.addEventListener("input", tell);
   choice.addEventListener("change", tell);

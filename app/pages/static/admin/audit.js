@@ -141,7 +141,8 @@ function asked(query) {
 
 /** @param {Entry} entry */
 function sentenceText(entry) {
-  return sentenceOf(entry).join("");
+  // Names may be written from right to left: U+2068 and U+2069 keep them apart.
+  return sentenceOf(entry, (name) => `\u2068${name}\u2069`).join("");
 }
 
 /** What kind of thing an entry is about; one that this version does not know keeps its name. */

@@ -31,6 +31,15 @@ const KNOWN = {
   provider_kind: "provider.kind",
   issuer: "provider.issuer_url",
 };
+/** Numbers that say nothing to a reader, and what the sentence has already; exports have them. */
+const UNTOLD = new Set([
+  "flow_id",
+  "link_id",
+  "passkey_id",
+  "policy_ids",
+  "provider_name",
+  "session_id",
+]);
 const MOMENT = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/;
 
 /**
@@ -39,10 +48,12 @@ const MOMENT = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/;
  * @returns {[string, Child][]}
  */
 export function detailPairs(entry) {
-  return Object.entries(detailsOf(entry)).map(([name, value]) => [
-    nameText(name, entry.entity_type),
-    valueText(name.replace(/^previous_/, ""), value, entry.entity_type),
-  ]);
+  return Object.entries(detailsOf(entry))
+    .filter(([name]) => !UNTOLD.has(name))
+    .map(([name, value]) => [
+      nameText(name, entry.entity_type),
+      valueText(name.replace(/^previous_/, ""), value, entry.entity_type),
+    ]);
 }
 
 /**

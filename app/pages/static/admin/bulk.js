@@ -21,13 +21,18 @@ const ACTIONS = /** @type {const} */ ([
   "delete",
 ]);
 /** @typedef {typeof ACTIONS[number]} Action */
-/** Done without being asked again, since it is as easily taken back. @type {Set<Action>} */
+/**
+ * Done to a page of accounts without being asked again: it is easily taken back.
+ * @type {Set<Action>}
+ */
 const HARMLESS = new Set(["enable", "assign_group"]);
 
 /** As many are changed by one request, and chosen at all. */
 const AT_ONCE = 200;
 const MOST_CHOSEN = 10_000;
 const PAGE = 100;
+/** @type {Found} */
+const NOTHING = { items: [], total: 0, total_is_exact: true };
 
 /** @import { Body } from "../../types" */
 /** @typedef {import("./lookups.js").User} User */
@@ -37,9 +42,9 @@ const PAGE = 100;
 /**
  * @param {Set<number>} chosen
  * @param {[string, string][]} groups
- * @param {{ me: number, reload: () => unknown }} page
+ * @param {{ me: number, host: HTMLElement, reload: () => unknown }} page `host` has the list
  */
-export function bulkBar(chosen, groups, { me, reload }) {
+export function bulkBar(chosen, groups, { me, host, reload }) {
   const words = el("strong", { "aria-live": "polite" });
   const more = button("", { class: "link" });
   const none = button(t("bulk.none"), { class: "link" });
@@ -55,8 +60,8 @@ export function bulkBar(chosen, groups, { me, reload }) {
   const go = button(t("bulk.go"), { class: "secondary" });
   /** @type {Map<number, string>} */
   const names = new Map();
-  /** What the list shows. @type {Found} */
-  let found = { items: [], total: 0, total_is_exact: true };
+  /** What the list shows. */
+  let found = NOTHING;
   /** @type {Query} */
   let query = {};
   const again = async () => {
@@ -97,11 +102,13 @@ export function bulkBar(chosen, groups, { me, reload }) {
   more.addEventListener("click", () =>
     act(more, t("one_moment"), async () => {
       const shown = found;
-      go.disabled = true; // what it would change is not known yet
+      // What it would change is not known yet.
+      go.disabled = host.inert = true;
       const users = await matching(query, progress, () => shown === found).finally(
-        () => (go.disabled = false),
+        () => (go.disabled = host.inert = false),
       );
-      for (const { id, username } of users) {
+      // One's own account is changed only if it was chosen by hand.
+      for (const { id, username } of users.filter((one) => one.id !== me)) {
         chosen.add(id);
         names.set(id, username);
       }
@@ -113,9 +120,11 @@ export function bulkBar(chosen, groups, { me, reload }) {
     chosen.clear();
     again();
   });
-  /** Begins anew with what the list shows now. */
-  const begin = (/** @type {Query} */ asked, /** @type {Found} */ answer) => {
+  /** Begins anew, with nothing selected of what the list shows now, or will. */
+  const begin = (/** @type {Query} */ asked, answer = NOTHING) => {
     [query, found] = [asked, answer];
+    chosen.clear();
+    update();
     names.clear();
     for (const { id, username } of answer.items) names.set(id, username);
   };
@@ -157,7 +166,7 @@ async function run({ action, ids, group }, names, progress, reload) {
   const verb = t(`bulk.${action}`);
   const title = t("bulk.confirm", { count: ids.length });
   if (
-    !HARMLESS.has(action) &&
+    (!HARMLESS.has(action) || ids.length > PAGE) &&
     !(await confirmed({
       title: `${verb}: ${title}`,
       text: t(`bulk.${action}.text`),

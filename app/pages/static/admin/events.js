@@ -54,7 +54,9 @@ function nameOf({ username, profile }) {
 export function sentenceOf(entry, shown = (text) => text) {
   const { user, action, entity_type: type } = entry;
   const details = detailsOf(entry);
-  const given = type === "external_auth_provider" && details.display_name;
+  // The key of a provider may be a random one.
+  const given =
+    details.provider_name ?? (type === "external_auth_provider" && details.display_name);
   return eventSentence(action, {
     actor: user ? shown(nameOf(user), `/admin/users/${user.id}`) : shown(otherActor(entry)),
     name: shown(String(given || entry.entity_name || unnamed(entry.entity_id))),

@@ -88,7 +88,7 @@ function serverPanel([host = "", port = "", from = ""], address) {
 
 /** @param {string} words */
 function toServer(words) {
-  return el("a", { class: "button secondary", href: "/admin/settings/mail.config" }, words);
+  return el("a", { class: "button secondary", href: "/admin/settings/mail" }, words);
 }
 
 function toTest() {

@@ -78,11 +78,14 @@ function show(kind, provider, draft) {
   const result = el("div", { class: "tested", "aria-live": "polite" });
   const form = el("form", { method: "post", novalidate: true }, ...fieldsOf(kind, provider));
   const enabled = /** @type {HTMLInputElement} */ (form.elements.namedItem("enabled"));
+  let edits = 0;
   const test = actButton(
     t("provider.test"),
     {},
     async () => {
+      const before = edits;
       const found = await tried(kind, provider, form);
+      if (before !== edits) return; // it is not what was tested any more
       if (!provider) {
         enabled.disabled = false;
         enabled.checked = isFine(found.checks);
@@ -93,7 +96,11 @@ function show(kind, provider, draft) {
   );
   if (!provider)
     form.addEventListener("input", ({ target }) => {
-      if (!isAsTested(target)) enabled.disabled = !(enabled.checked = false);
+      if (isAsTested(target)) return;
+      edits += 1;
+      replace(result);
+      enabled.checked = false;
+      enabled.disabled = true;
     });
   form.append(
     result,

@@ -103,7 +103,7 @@ export const tabs = Object.keys(TABS);
 
 /** @param {string} key */
 function tabOf(key) {
-  return tabs.find((tab) => TABS[tab]?.includes(key)) ?? "site";
+  return tabs.find((tab) => TABS[tab]?.includes(key)) ?? "";
 }
 
 /**
@@ -113,7 +113,7 @@ function tabOf(key) {
  */
 export function placed(settings) {
   return settings
-    .filter(({ category }) => category !== ELSEWHERE)
+    .filter(({ key, category }) => category !== ELSEWHERE && ORDER.includes(key))
     .map((one) => ({ ...one, tab: tabOf(one.key) }))
     .sort((one, other) => ORDER.indexOf(one.key) - ORDER.indexOf(other.key));
 }
@@ -125,5 +125,5 @@ export function placed(settings) {
  */
 export function tabNamed(name, settings) {
   if (tabs.includes(name)) return name;
-  return settings.find(({ category }) => category === name)?.tab ?? "site";
+  return settings.find(({ category }) => category === name)?.tab ?? String(tabs[0]);
 }

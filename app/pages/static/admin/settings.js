@@ -9,6 +9,7 @@ import { t } from "../base/i18n.js";
 import { setTitle } from "../base/page.js";
 import { showNotice, showProblem } from "../base/problem.js";
 import { load } from "../base/retry.js";
+import { askBeforeLeaving } from "../base/session.js";
 import { button } from "../console/fields.js";
 import { open } from "../console/open.js";
 import { empty } from "../console/panel.js";
@@ -45,7 +46,7 @@ open(async () => {
     search.value = askedFor();
     show();
   });
-  window.addEventListener("beforeunload", (event) => drafts.size > 0 && event.preventDefault());
+  askBeforeLeaving(() => drafts.size > 0);
   document.addEventListener("keydown", (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.key !== "s") return;
     event.preventDefault();

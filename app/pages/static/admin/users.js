@@ -23,7 +23,7 @@ open(async ({ id: me }) => {
   const host = el("div", { class: "list" });
   /** @type {Set<number>} */
   const chosen = new Set();
-  const bar = bulkBar(chosen, groups, { me, reload: () => reload() });
+  const bar = bulkBar(chosen, groups, { me, host, reload: () => reload() });
   const filters = filterForm(groups);
   replace(byId("content"), filters, host, bar.node);
   /** @type {() => Promise<void>} */
@@ -35,8 +35,7 @@ open(async ({ id: me }) => {
     opens: true,
     empty: { title: t("list.empty") },
     ask: async (query, signal) => {
-      chosen.clear();
-      bar.update();
+      bar.begin(query);
       const found = await call("get", "/admin/users", { query, signal });
       bar.begin(query, found);
       return found;

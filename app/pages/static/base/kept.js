@@ -53,6 +53,16 @@ export function kept(store, key) {
   }
 }
 
+/** Forgets what this tab kept: it is of somebody who has gone. */
+export function forget() {
+  memory.clear();
+  try {
+    window.sessionStorage.clear();
+  } catch {
+    // there is none
+  }
+}
+
 /**
  * @param {"localStorage" | "sessionStorage"} store
  * @param {string} key

@@ -143,13 +143,19 @@ function offerThemes() {
   const picker = /** @type {HTMLSelectElement | null} */ (document.getElementById("theme"));
   if (!picker) return;
   picker.value = cookie("service_theme") || "system";
-  picker.addEventListener("change", () => {
-    root.dataset.theme = picker.value;
-    remember("service_theme", picker.value);
-    const { backgroundColor } = getComputedStyle(document.body);
-    for (const bar of document.querySelectorAll("meta[name=theme-color]"))
-      bar.setAttribute("content", backgroundColor);
-  });
+  picker.addEventListener("change", () => useTheme(picker.value));
+}
+
+/**
+ * Shows a theme from now on, also in the browser's own bars.
+ * @param {string} theme
+ */
+export function useTheme(theme) {
+  root.dataset.theme = theme;
+  remember("service_theme", theme);
+  const color = getComputedStyle(root).getPropertyValue("--card");
+  for (const bar of document.querySelectorAll("meta[name=theme-color]"))
+    bar.setAttribute("content", color);
 }
 
 /**

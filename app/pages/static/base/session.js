@@ -2,7 +2,7 @@
 // Pages of signed-in accounts: who it is, and what happens when the session ends.
 
 import { call, logOut, meanFor, Refusal } from "./api.js";
-import { csrfToken } from "./kept.js";
+import { csrfToken, forget } from "./kept.js";
 import { leaveFor } from "./page.js";
 import { signInPath } from "./return_path.js";
 
@@ -40,6 +40,7 @@ export async function signedIn() {
   channel?.addEventListener("message", ({ data }) => {
     if (data === SIGNED_OUT) {
       isLeaving = true;
+      forget();
       leaveFor(SIGNED_OUT_PATH);
     } else if (data !== me.id) {
       // What is typed here is this account's, and must not become the other's.
@@ -47,6 +48,18 @@ export async function signedIn() {
     }
   });
   return me;
+}
+
+/**
+ * Asks before the page is left while something would be lost; not once the session has ended, when
+ * nothing of the account may stay in sight.
+ * @param {() => boolean} isNeeded
+ */
+export function askBeforeLeaving(isNeeded) {
+  window.addEventListener(
+    "beforeunload",
+    (event) => !isLeaving && isNeeded() && event.preventDefault(),
+  );
 }
 
 /** Pages of another account in other tabs then load again. */
@@ -118,5 +131,6 @@ export async function signOut() {
 /** Other tabs then show nothing of the account any more. */
 export function tellSignedOut() {
   isLeaving = true;
+  forget();
   channel?.postMessage(SIGNED_OUT);
 }

@@ -5,6 +5,7 @@ import { el } from "../base/dom.js";
 import { act, field } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { reveal } from "../base/page.js";
+import { askBeforeLeaving } from "../base/session.js";
 
 /** @typedef {import("../base/dom.js").Child} Child */
 
@@ -112,10 +113,7 @@ export function warnOfLoss(form) {
   form.addEventListener("input", ({ target }) => {
     if (!(target instanceof HTMLInputElement && target.type === "password")) isChanged = true;
   });
-  window.addEventListener(
-    "beforeunload",
-    (event) => isChanged && form.isConnected && !form.hidden && event.preventDefault(),
-  );
+  askBeforeLeaving(() => isChanged && form.isConnected && !form.hidden);
   return () => {
     isChanged = false;
   };

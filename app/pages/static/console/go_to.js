@@ -66,7 +66,14 @@ export function openGoTo() {
   };
   const follow = (/** @type {number} */ index) => {
     const place = shown[index];
-    if (place) window.location.assign(place.href);
+    if (!place) return;
+    // A tab of the page that is open keeps what is not saved there.
+    const tab = [...document.querySelectorAll(".tabs a")].find(
+      (one) => one.getAttribute("href") === place.href,
+    );
+    if (!(tab instanceof HTMLAnchorElement)) return window.location.assign(place.href);
+    close();
+    tab.click();
   };
   const search = () => {
     window.clearTimeout(timer);
@@ -92,7 +99,10 @@ export function openGoTo() {
     event.preventDefault();
   });
   const content = el("div", { class: "go-to" }, input, list, none);
-  openDialog(t("go.title"), [content], { focus: input, closed: () => running.abort() });
+  const close = openDialog(t("go.title"), [content], {
+    focus: input,
+    closed: () => running.abort(),
+  });
   search();
 }
 

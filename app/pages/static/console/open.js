@@ -103,6 +103,7 @@ function offerKeys() {
     menu.querySelector("summary")?.focus(); // where the focus returns to
     list();
   });
+  const isApple = /Mac|iPhone|iPad/.test(navigator.userAgent);
   document.addEventListener("keydown", (event) => {
     const { key, ctrlKey, metaKey, altKey, target } = event;
     if (event.defaultPrevented || isOver()) return;
@@ -114,7 +115,8 @@ function offerKeys() {
     const search = [...document.querySelectorAll("#main input[type=search]")].find((one) =>
       one.checkVisibility(),
     );
-    if (isHeld && !altKey && key.toLowerCase() === "k") goTo();
+    const isCommand = isApple ? metaKey : ctrlKey; // Ctrl+K deletes to the end of a line there
+    if (isCommand && !altKey && key.toLowerCase() === "k") goTo();
     else if (isSingle && key === "?") list();
     else if (isSingle && key === "/" && search) /** @type {HTMLElement} */ (search).focus();
     else return;

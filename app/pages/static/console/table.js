@@ -53,7 +53,16 @@ export function table(label, columns, rows, { sorting, selection } = {}) {
       "table",
       {},
       el("caption", { class: "visually-hidden" }, label),
-      el("thead", {}, el("tr", {}, all && el("th", { class: "select" }, all), ...head)),
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          all && el("th", { class: "select", "data-label": t("list.select_all") }, all),
+          ...head,
+        ),
+      ),
       el("tbody", {}, ...lines),
     ),
   );

@@ -12,7 +12,7 @@ import { clearProblem } from "../base/problem.js";
 import { afterSignIn } from "../base/return_path.js";
 import { stop } from "../base/webauthn.js";
 import { showMailbox } from "./mailbox.js";
-import { show, tabs, wayBack } from "./stage.js";
+import { show, tabs } from "./stage.js";
 
 /** @import { Data } from "../../types" */
 /** @typedef {Data<"get", "/auth/external-auth/providers">[number]} Provider */
@@ -139,7 +139,9 @@ function mailForm(flow_token) {
       await call("post", "/auth/external-auth/email-verification/start", {
         body: { flow_token, email },
       });
-      showMailbox(t("unknown.sent"), email, wayBack(address));
+      // One mail for each arrival from a provider: whoever mistyped begins anew there.
+      const anew = el("a", { href: "/login" }, t("mfa.start_over"));
+      showMailbox(t("unknown.sent"), email, null, anew);
     },
   });
   return form;

@@ -3,7 +3,7 @@
 
 import { call, Refusal } from "../base/api.js";
 import { csrfToken, keep } from "../base/kept.js";
-import { el, replace } from "../base/dom.js";
+import { el, input, replace } from "../base/dom.js";
 import { act, focusFirst, handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { leaveFor, note, start } from "../base/page.js";
@@ -113,6 +113,7 @@ async function showPending(/** @type {HTMLInputElement} */ field) {
     Promise.all([import("./pending.js"), import("./stage.js")]),
   );
   const typed = field.value.trim();
+  input("password").value = ""; // whoever looks into the mailbox leaves the page behind
   const show = wayBack(field);
   const back = () => {
     show();

@@ -8,11 +8,12 @@ import { show } from "./stage.js";
 /**
  * @param {string} lead
  * @param {string} email
- * @param {() => void} back leads to where it was typed
+ * @param {(() => void) | null} back leads to where it was typed; null where there is one mail only
  * @param {...HTMLElement} actions
  */
 export function showMailbox(lead, email, back, ...actions) {
-  const change = el("button", { type: "button", class: "link", click: back }, t("pending.change"));
+  const change =
+    back && el("button", { type: "button", class: "link", click: back }, t("pending.change"));
   const row = el("p", { class: "mailbox" }, el("strong", {}, email), change);
   show(t("pending.title"), [el("p", { class: "lead" }, lead), row, ...actions], {
     emblem: "mail",

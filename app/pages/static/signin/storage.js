@@ -23,7 +23,7 @@ const FIRST_STEPS = {
 const PLACES = {
   overview: "/admin/overview",
   address: "/admin/settings/site",
-  mail: "/admin/settings/mail.config",
+  mail: "/admin/settings/mail",
   invite: "/admin/users/invitations",
   second_factor: "/settings/security",
 };
