@@ -208,6 +208,19 @@ def test_a_provider_is_set_up_tried_and_deleted(
     page.get_by_label("Client ID").fill(f"{CLIENT_ID} ")
     expect(enabled).to_be_disabled()
     expect(enabled).not_to_be_checked()
+    # The answer to a test of what was filled in before changes nothing.
+    held: list[Route] = []
+    page.route("**/providers/test", lambda route: held.append(route))
+    test = page.get_by_role("button", name="Test", exact=True)
+    with page.expect_request("**/providers/test"):
+        test.click()
+    page.get_by_label("Client ID").fill(CLIENT_ID)
+    with page.expect_response("**/providers/test"):
+        held[0].continue_()
+    expect(test).not_to_have_attribute("aria-disabled", "true")
+    expect(enabled).to_be_disabled()
+    expect(page.get_by_text("The provider can be used.")).to_have_count(0)
+    page.unroute("**/providers/test")
     page.get_by_role("button", name="Add provider").click()
     expect(redirect.get_by_role("code")).to_have_text(address)
     expect(page.get_by_text("It is switched off")).to_be_visible()
