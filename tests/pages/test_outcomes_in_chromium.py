@@ -11,6 +11,7 @@ from tests.support.pages import (
     is_drawn,
     is_ready,
     is_signed_in,
+    fill,
     send,
     sign_in,
 )
@@ -120,8 +121,9 @@ def test_an_account_that_waits_for_its_mail_can_ask_for_another(
     name = page.get_by_label("Username or e-mail")
     expect(name).to_be_focused()
     expect(name).to_have_value("bob")
-    # With an address it says where the mail went.
-    name.fill(bob.email)
+    # With an address it says where the mail went; the password is typed again.
+    expect(page.get_by_label("Password", exact=True)).to_have_value("")
+    fill(page, identifier=bob.email, password=bob.password)
     send(page)
     expect(page.get_by_text(bob.email)).to_be_visible()
     complaints.take_refusal(403)
