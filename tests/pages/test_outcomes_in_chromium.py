@@ -8,10 +8,10 @@ from tests.support.browser import Complaints, needs_chromium
 from tests.support.challenge import give_totp
 from tests.support.pages import (
     Site,
+    fill,
     is_drawn,
     is_ready,
     is_signed_in,
-    fill,
     send,
     sign_in,
 )
