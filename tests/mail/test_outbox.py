@@ -22,6 +22,7 @@ from app.store.database import DATABASE_ERRORS
 from app.web import runtime as web_runtime
 from tests.support.factories import audit_rows, configure, count
 from tests.support.full_disk import fill
+from tests.support.live import free_port
 from tests.support.outbox import TOKEN, only_row, queue, rows, use_smtp
 from tests.support.smtp import ScriptedSmtpServer, converse
 
@@ -173,13 +174,8 @@ def test_the_longest_due_goes_first(rt, smtp, clock):
     assert [r.partition("@")[0] for r in smtp.recipients] == ["first", "second", "third"]
 
 
-def closed_port():
-    with ScriptedSmtpServer(lambda _client: None) as server:
-        return server.port
-
-
 def test_a_server_that_is_away_costs_no_mail(rt, sink, clock):
-    use_smtp(rt, closed_port())
+    use_smtp(rt, free_port())
     queue(rt, template=Template.PASSWORD_RESET_NOTICE, username="Ada")
     pauses = []
     while clock.now() - only_row(rt).created_at < timedelta(days=2):
@@ -198,7 +194,7 @@ def test_a_server_that_is_away_costs_no_mail(rt, sink, clock):
 
 
 def test_a_server_that_stays_away_is_not_waited_for_longer_than_a_weekend(rt, clock):
-    use_smtp(rt, closed_port())
+    use_smtp(rt, free_port())
     queue(rt, template=Template.PASSWORD_RESET_NOTICE, username="Ada")
     clock.advance(days=3, seconds=-1)
     dispatcher.drain(rt)
@@ -218,7 +214,7 @@ def test_an_outage_leaves_a_mail_the_attempts_it_had(rt, smtp, clock):
         for _ in range(5):
             dispatcher.drain(rt)
             clock.advance(seconds=900)
-    use_smtp(rt, closed_port())
+    use_smtp(rt, free_port())
     for _ in range(3):
         dispatcher.drain(rt)
         assert (only_row(rt).status, only_row(rt).attempts) == ("queued", 5)
