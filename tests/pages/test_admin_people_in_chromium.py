@@ -86,6 +86,11 @@ def test_an_account_is_made_and_its_password_shown_once(
     complaints.take_refusal(400)
     assert barriers(page) == []
     dialog.get_by_label("Username").fill("bob")
+    # What is typed is not lost by loading the page again, and nothing asks once it is saved.
+    with page.expect_event("dialog") as asked:
+        page.evaluate("setTimeout(() => window.location.reload())")
+    assert asked.value.type == "beforeunload"
+    asked.value.dismiss()
     dialog.get_by_role("button", name="Create account").click()
     secret = page.get_by_role("dialog", name="Password")
     password = secret.locator("code").inner_text()

@@ -3,7 +3,7 @@
 Names, addresses and texts have the lengths that people give them; nothing depends on chance.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -131,7 +131,7 @@ def _add_past(site: Site) -> None:
             session.add(_device(site, number, agent))
 
 
-def _hour(moment: Any) -> Any:
+def _hour(moment: datetime) -> datetime:
     return moment.replace(minute=0, second=0, microsecond=0)
 
 

@@ -8,6 +8,7 @@ import { field, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { CHECKS } from "../base/rules.js";
 import { orSignIn } from "../base/session.js";
+import { warnOfLoss } from "../console/fields.js";
 import { showOnce } from "../console/secret.js";
 
 const DAY_SECONDS = 86_400;
@@ -64,6 +65,7 @@ export function askForAddress(done) {
       },
     },
   );
+  warnOfLoss(/** @type {HTMLFormElement} */ (address.form));
 }
 
 /** @param {{ email: string, invitation_url: string }} made */

@@ -4,12 +4,13 @@
 import { call } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { formDialog } from "../base/dialog.js";
+import { input } from "../base/dom.js";
 import { field, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
 import { leaveFor } from "../base/page.js";
 import { CHECKS } from "../base/rules.js";
 import { orSignIn } from "../base/session.js";
-import { checkbox, passwordField, select } from "../console/fields.js";
+import { checkbox, passwordField, select, warnOfLoss } from "../console/fields.js";
 import { showOnce } from "../console/secret.js";
 
 const FIELDS = {
@@ -38,6 +39,7 @@ export function askForUser(groups) {
       await leaveFor(`/admin/users/${made.user.id}`);
     },
   });
+  warnOfLoss(/** @type {HTMLFormElement} */ (input("new-username").form));
 }
 
 /** @param {[string, string][]} groups */

@@ -5,6 +5,7 @@
 import { Refusal } from "../base/api.js";
 import { byId, el, replace } from "../base/dom.js";
 import { act, field, mark, textInput } from "../base/form.js";
+import { folded } from "../base/format.js";
 import { t } from "../base/i18n.js";
 import { setTitle } from "../base/page.js";
 import { showNotice, showProblem } from "../base/problem.js";
@@ -169,14 +170,6 @@ function isFound(setting, keyword) {
   return folded(keyword)
     .split(/\s+/)
     .every((word) => text.includes(word));
-}
-
-/**
- * The same for every letter case, as in the lists that the service searches.
- * @param {string} text
- */
-function folded(text) {
-  return text.normalize("NFC").toUpperCase();
 }
 
 function tell() {

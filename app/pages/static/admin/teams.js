@@ -9,7 +9,7 @@ import { count, day, moment, size } from "../base/format.js";
 import { t } from "../base/i18n.js";
 import { leaveFor } from "../base/page.js";
 import { orSignIn } from "../base/session.js";
-import { button, select } from "../console/fields.js";
+import { button, select, warnOfLoss } from "../console/fields.js";
 import { list, reloadButton } from "../console/list.js";
 import { open } from "../console/open.js";
 
@@ -74,7 +74,7 @@ function adder(kind) {
 
 function askForTeam() {
   const name = textInput("name", { id: "team-name", required: true, maxlength: MAX_NAME_LENGTH });
-  formDialog(
+  const close = formDialog(
     t("teams.new"),
     t("teams.create"),
     [
@@ -99,8 +99,10 @@ function askForTeam() {
           admin_identifier: owner.trim(),
         };
         const team = await orSignIn(call("post", "/admin/teams", { body }));
+        close();
         await leaveFor(`/admin/teams/${team.id}`);
       },
     },
   );
+  warnOfLoss(/** @type {HTMLFormElement} */ (name.form));
 }

@@ -93,6 +93,14 @@ export function countOrAbout(value, isExact) {
   return t("about", { number: short.format(Math.ceil(value / unit) * unit) });
 }
 
+/**
+ * The same for every letter case, as in the lists that the service searches.
+ * @param {string} text
+ */
+export function folded(text) {
+  return text.normalize("NFC").toUpperCase();
+}
+
 /** The time zone in which moments are shown, by its IANA name. */
 export function zoneName() {
   return zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -5,6 +5,7 @@ import { call } from "../base/api.js";
 import { openDialog } from "../base/dialog.js";
 import { byId, el, replace, say } from "../base/dom.js";
 import { textInput } from "../base/form.js";
+import { folded } from "../base/format.js";
 import { t, textKeys } from "../base/i18n.js";
 import { icon } from "../base/icons.js";
 
@@ -172,8 +173,7 @@ function categories() {
  * @param {string} typed
  */
 function matches({ text, more }, typed) {
-  const folded = `${text} ${more}`.normalize("NFC").toUpperCase();
-  return folded.includes(typed.normalize("NFC").toUpperCase());
+  return folded(`${text} ${more}`).includes(folded(typed));
 }
 
 /**

@@ -84,12 +84,13 @@ export function offerMenus() {
   });
 }
 
-/** What keys open comes with the first use; none is taken from a field or a dialog. */
+/** What keys open comes with the first use; none is taken while a dialog is open. */
 function offerKeys() {
+  const isApple = /Mac|iPhone|iPad/.test(navigator.userAgent);
   const isOver = () => document.querySelector("dialog[open]") !== null;
   const list = () =>
     onDemand(() => import("./shortcuts.js")).then(
-      ({ openShortcuts }) => isOver() || openShortcuts(),
+      ({ openShortcuts }) => isOver() || openShortcuts(isApple),
       showProblem,
     );
   const goTo = () =>
@@ -103,7 +104,6 @@ function offerKeys() {
     menu.querySelector("summary")?.focus(); // where the focus returns to
     list();
   });
-  const isApple = /Mac|iPhone|iPad/.test(navigator.userAgent);
   document.addEventListener("keydown", (event) => {
     const { key, ctrlKey, metaKey, altKey, target } = event;
     if (event.defaultPrevented || isOver()) return;

@@ -7,10 +7,8 @@ import { t } from "../base/i18n.js";
 import { keep, kept } from "../base/kept.js";
 import { checkbox } from "./fields.js";
 
-const isApple = /Mac|iP(hone|ad)/.test(navigator.platform);
-
 /** Lists the keys. */
-export function openShortcuts() {
+export function openShortcuts(/** @type {boolean} */ isApple) {
   const done = el("button", { type: "button", class: "secondary" }, t("dialog.close"));
   const box = checkbox("single_keys", t("keys.single"), {
     checked: kept("localStorage", "keys") !== "off",
