@@ -2,14 +2,12 @@
 
 from dataclasses import dataclass
 
-from app.pages.texts import PARTS
-
 
 @dataclass(frozen=True)
 class Page:
     """One page; `section` is the entry of `pages_sections` that switches it.
 
-    `family` is the folder of its templates and modules.
+    `family` is the folder of its templates and modules, and the member of `texts.PARTS`.
     `name` is that of template and module, and of its title's text: `<name>.title`. `icon` is its
     picture in the navigation, which has no pages without one; a `group` begins with the first page
     that has it. A static one works without scripts, and another area answers with it.
@@ -56,11 +54,6 @@ class Page:
     @property
     def _folder(self) -> str:
         return "console" if self.is_missing else self.family
-
-    @property
-    def texts(self) -> str:
-        """The member of `texts.PARTS` that has its texts."""
-        return self.name if self.name in PARTS else self.family
 
     @property
     def styles(self) -> tuple[str, ...]:

@@ -112,7 +112,7 @@ def document(page: Page, look: Look, language: str, chosen_theme: str) -> Conten
 
 def drawn(page: Page, look: Look, language: str, chosen_theme: str, **others: Any) -> Content:
     """Return the HTML of a page whose template knows what is in `others`, too."""
-    files, texts = all_files(), catalogues()[language].of(page.texts)
+    files, texts = all_files(), catalogues()[language].of(page.family)
 
     def t(key: str, **values: str) -> str:
         return texts[key].format_map(values)
@@ -130,7 +130,7 @@ def drawn(page: Page, look: Look, language: str, chosen_theme: str, **others: An
         "touch_icon": look.icon or files.url(TOUCH_ICON),
         "bar_colors": theme.bar_colors(chosen_theme),
         "modules": [] if page.is_static else files.graph(page.module),
-        "catalogue": files.url(catalogue_name(language, page.texts)),
+        "catalogue": files.url(catalogue_name(language, page.family)),
         "theme_sheet": theme_url(look.accent),
         **others,
     }

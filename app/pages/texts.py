@@ -6,15 +6,12 @@ from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "static" / "i18n"
-# The parts of a catalogue that each family of pages has, and the page of the settings. `service`
-# and `service_admin` translate sentences of refusals that the code has in English, by these
-# sentences; English has none of them.
-ADMIN = ("base", "service", "console", "admin", "service_admin")
+# The parts of a catalogue that each family of pages has. `service` and `service_admin` translate
+# sentences of refusals that the code has in English, by these sentences; English has none of them.
 PARTS = {
     "signin": ("base", "service", "signin"),
     "account": ("base", "service", "console", "account"),
-    "admin": ADMIN,
-    "settings": (*ADMIN, "settings"),
+    "admin": ("base", "service", "console", "admin", "service_admin", "settings"),
 }
 
 

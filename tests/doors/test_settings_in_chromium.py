@@ -21,7 +21,7 @@ pytestmark = needs_chromium
 # Texts of mails have a page of their own, and tests of their own.
 MAIL_TEXTS = "mail.template"
 SETTINGS = {name: key for name, key in keys.ALL.items() if key.group.category != MAIL_TEXTS}
-GERMAN = catalogues()["de"].of("settings")
+GERMAN = catalogues()["de"].of("admin")
 # A word of the API that is one of English, too.
 ENGLISH = "account"
 # Where "another text" will not do, or where any other value would end the test.

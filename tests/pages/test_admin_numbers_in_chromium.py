@@ -168,6 +168,17 @@ def test_the_audit_log_is_searched_read_and_exported(
     assert download.value.suggested_filename.endswith(".csv")
     assert "user_login" in download.value.path().read_text()
     complaints.take_refusal(412)
+    # Settings have names for readers, exports filters.
+    site.configure(auth_allow_user_registration=False)
+    page.goto("/admin/audit?lang=de")
+    page.get_by_role("button", name="die Einstellung „Registrierung möglich“ geändert").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("auth_allow_user_registration")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Protokoll exportiert").first.click()
+    expect(dialog).to_contain_text("FilterVon: 01.01.2001, 00:00, Nach Namen suchen: ja")
+    expect(dialog).not_to_contain_text("audit_log")
+    page.goto("/admin/audit?lang=en")
     # The service itself can be searched for.
     page.goto("/admin/audit?user_id=0")
     expect(rows.filter(has_text="The command line")).not_to_have_count(0)
@@ -185,6 +196,12 @@ def test_health_is_examined_and_keys_are_changed(page: Page, site: Site) -> None
     page.get_by_role("dialog").get_by_role("button", name="Make a new key").click()
     expect(page.locator(".toast")).to_contain_text("A new key is in use")
     expect(keys.get_by_role("row")).to_have_count(3)
+    # The audit log says so in words.
+    page.goto("/admin/audit")
+    page.get_by_role("button", name="cleaned up").click()
+    details = page.get_by_role("dialog").locator(".facts").last
+    expect(details).to_contain_text("Accounts that nobody activated0")
+    expect(details).not_to_contain_text(re.compile("_|cleanup"))
     # What is found is said in the language of the page.
     page.goto("/admin/health?lang=de")
     expect(page.get_by_role("listitem").filter(has_text="Geheime Schlüssel")).to_be_visible()

@@ -24,6 +24,8 @@ import { actorOf, sentenceOf } from "./events.js";
 /** @import { Query } from "../console/list.js" */
 
 const MAX_EXPORTED = 100_000;
+/** What the sentence of an entry says already: they are no names. */
+const PARTS = new Set(["audit_log", "config", "maintenance", "outbox", "secret_keys"]);
 const FORMATS = { csv: "CSV", jsonl: "JSON Lines" };
 
 open(async () => {
@@ -160,7 +162,7 @@ function showEntry(entry) {
     facts([
       [t("audit.time"), moment(entry.created_at)],
       [t("audit.by"), actorOf(entry)],
-      [t("audit.about"), entry.entity_name],
+      [t("audit.about"), PARTS.has(entry.entity_name ?? "") ? null : entry.entity_name],
       [t("audit.type"), typeText(entry.entity_type)],
       [t("audit.address"), entry.ip_address],
       [t("audit.agent"), entry.user_agent],

@@ -4,6 +4,7 @@
 import { el } from "../base/dom.js";
 import { moment, size } from "../base/format.js";
 import { english, hasText, t } from "../base/i18n.js";
+import { amount } from "./amounts.js";
 import { detailsOf } from "./events.js";
 
 /** @typedef {import("../base/dom.js").Child} Child */
@@ -30,16 +31,28 @@ const KNOWN = {
   email_verified_at: "user.verified",
   provider_kind: "provider.kind",
   issuer: "provider.issuer_url",
+  template: "mail.template",
+  since: "audit.after",
+  until: "audit.before",
+  user_id: "audit.user_id",
+  entity_type: "audit.type",
+  ip_address: "audit.address",
+  keyword: "audit.search",
 };
 /** Numbers that say nothing to a reader, and what the sentence has already; exports have them. */
 const UNTOLD = new Set([
+  "action",
   "flow_id",
   "link_id",
+  "mail_id",
   "passkey_id",
   "policy_ids",
   "provider_name",
   "session_id",
+  "source_group_id",
+  "target_group_id",
 ]);
+const DURATIONS = new Set(["expires_in", "resend_after"]);
 const MOMENT = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/;
 
 /**
@@ -48,11 +61,12 @@ const MOMENT = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/;
  * @returns {[string, Child][]}
  */
 export function detailPairs(entry) {
+  const type = entry.entity_type;
   return Object.entries(detailsOf(entry))
     .filter(([name]) => !UNTOLD.has(name))
     .map(([name, value]) => [
-      nameText(name, entry.entity_type),
-      valueText(name.replace(/^previous_/, ""), value, entry.entity_type),
+      nameText(name, type),
+      valueText(name.replace(/^previous_/, ""), value, type),
     ]);
 }
 
@@ -66,6 +80,7 @@ function nameText(name, type) {
   if (before) return t("detail.before", { name: nameText(before, type) });
   const key = [
     type === "external_auth_provider" && `provider.${name}`,
+    type === "external_auth_identity" && name === "subject" && "detail.external_subject",
     `detail.${name}`,
     KNOWN[name],
   ].find((one) => one && hasText(one));
@@ -80,13 +95,19 @@ function nameText(name, type) {
  */
 function valueText(name, value, type) {
   if (value === null || (Array.isArray(value) && value.length === 0)) return t("none");
-  if (typeof value === "boolean") return t(value ? "detail.yes" : "detail.no");
   if (typeof value === "number" && name === "storage_quota") return size(value);
+  if (typeof value === "number" && DURATIONS.has(name)) return amount(value, "seconds");
   if (name === "member_user_id") return el("a", { href: `/admin/users/${value}` }, String(value));
   if (Array.isArray(value)) return value.map((one) => wordOf(name, one, type)).join(", ");
-  if (typeof value === "string" && MOMENT.test(value)) return moment(value);
+  if (value && typeof value === "object") {
+    const pairs = Object.entries(value).map(([one, its]) => [
+      nameText(one, type),
+      wordOf(one, its, type),
+    ]);
+    return pairs.map((pair) => pair.join(": ")).join(", ");
+  }
   const word = wordOf(name, value, type);
-  if (word !== value && typeof value === "string") return word;
+  if (word !== value && typeof value !== "number") return word;
   return el("span", { class: "mono" }, english(word));
 }
 
@@ -97,7 +118,9 @@ function valueText(name, value, type) {
  * @param {string} type
  */
 function wordOf(name, value, type) {
+  if (typeof value === "boolean") return t(value ? "detail.yes" : "detail.no");
   if (typeof value !== "string") return JSON.stringify(value);
+  if (MOMENT.test(value)) return moment(value);
   if (name === "changed_fields") return nameText(value, type);
   const role = type === "team" ? "team_role" : "role";
   const place = /role$/.test(name) ? role : PLACES[name];
@@ -108,6 +131,8 @@ function wordOf(name, value, type) {
 const PLACES = {
   status: "user.status",
   template_code: "mail_template",
+  template: "mail_template",
+  entity_type: "entity",
   provider_kind: "kind",
   method: "detail.method",
   available_methods: "detail.method",

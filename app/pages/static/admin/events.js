@@ -3,7 +3,7 @@
 
 import { el } from "../base/dom.js";
 import { ago, moment } from "../base/format.js";
-import { t } from "../base/i18n.js";
+import { hasText, t } from "../base/i18n.js";
 import { eventSentence, named, sentence, unnamed } from "../console/actions.js";
 import { avatar } from "../console/avatar.js";
 
@@ -52,16 +52,25 @@ function nameOf({ username, profile }) {
  *   about are shown
  */
 export function sentenceOf(entry, shown = (text) => text) {
-  const { user, action, entity_type: type } = entry;
+  const { user, action } = entry;
   const details = detailsOf(entry);
-  // The key of a provider may be a random one.
-  const given =
-    details.provider_name ?? (type === "external_auth_provider" && details.display_name);
   return eventSentence(action, {
     actor: user ? shown(nameOf(user), `/admin/users/${user.id}`) : shown(otherActor(entry)),
-    name: shown(String(given || entry.entity_name || unnamed(entry.entity_id))),
+    name: shown(subjectOf(entry, details)),
     details,
   });
+}
+
+/**
+ * What an entry is about: providers and settings have names for readers beside their keys.
+ * @param {Entry} entry
+ * @param {Record<string, unknown>} details
+ */
+function subjectOf({ entity_type: type, entity_name: name, entity_id: id }, details) {
+  const setting = type === "system_config" && hasText(`setting.${name}`) && t(`setting.${name}`);
+  const provider =
+    details.provider_name ?? (type === "external_auth_provider" && details.display_name);
+  return String(setting || provider || name || unnamed(id));
 }
 
 /** @param {Entry} entry */
