@@ -174,6 +174,7 @@ def test_the_audit_log_is_searched_read_and_exported(
     page.get_by_role("button", name="die Einstellung „Registrierung möglich“ geändert").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("auth_allow_user_registration")
+    expect(dialog).to_contain_text("WertAus")
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Protokoll exportiert").first.click()
     expect(dialog).to_contain_text("FilterVon: 01.01.2001, 00:00, Nach Namen suchen: ja")

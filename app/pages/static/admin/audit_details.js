@@ -121,6 +121,8 @@ function wordOf(name, value, type) {
   if (typeof value === "boolean") return t(value ? "detail.yes" : "detail.no");
   if (typeof value !== "string") return JSON.stringify(value);
   if (MOMENT.test(value)) return moment(value);
+  if (type === "system_config" && ["true", "false"].includes(value))
+    return t(value === "true" ? "settings.on" : "settings.off");
   if (name === "changed_fields") return nameText(value, type);
   const role = type === "team" ? "team_role" : "role";
   const place = /role$/.test(name) ? role : PLACES[name];
