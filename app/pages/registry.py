@@ -85,6 +85,7 @@ PAGES = (
     _account("profile", "profile", "person"),
     _account("security", "security", "shield"),
     _account("sessions", "sessions", "devices"),
+    _account("tokens", "tokens", "key"),
     _account("connections", "connections", "link"),
     _account("teams", "teams", "team"),
     _account("teams/<int:id>", "team"),

@@ -32,7 +32,10 @@ KEPT_DOCUMENTS = 256
 
 @dataclass(frozen=True)
 class Look:
-    """What settings say about the pages."""
+    """What settings say about the pages.
+
+    `token_days` is how long a token may be valid, 0 for any time; None while there are none.
+    """
 
     title: str
     icon: str
@@ -49,6 +52,7 @@ class Look:
     has_passkey_login: bool
     has_registration: bool
     has_own_teams: bool
+    token_days: int | None
     sections: tuple[str, ...]
 
     @classmethod
@@ -74,6 +78,7 @@ class Look:
             has_passkey_login=get(keys.PASSKEY_LOGIN_ENABLED),
             has_registration=get(keys.ALLOW_USER_REGISTRATION),
             has_own_teams=get(keys.TEAMS_SELF_SERVICE),
+            token_days=365,
             sections=get(page_keys.PAGES_SECTIONS),
         )
 

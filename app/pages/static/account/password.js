@@ -4,8 +4,9 @@
 import { call } from "../base/api.js";
 import { el, replace } from "../base/dom.js";
 import { handle } from "../base/form.js";
-import { t } from "../base/i18n.js";
+import { rich, t } from "../base/i18n.js";
 import { showNotice } from "../base/problem.js";
+import { onDemand } from "../base/retry.js";
 import { CHECKS } from "../base/rules.js";
 import { orSignIn } from "../base/session.js";
 import { actButton, passwordField, submitLine } from "../console/fields.js";
@@ -22,7 +23,7 @@ export function showPassword(host, me, hasPassword) {
   if (hasPassword)
     replace(
       host,
-      panel("password", t("password.title"), { lead: t("password.lead") }, changeForm(me)),
+      panel("password", t("password.title"), { lead: t("password.lead") }, changeForm(me), kept()),
     );
   else
     replace(
@@ -62,6 +63,7 @@ function changeForm(me) {
       await orSignIn(call("put", "/auth/password", { body: { current_password, new_password } }));
       form.reset();
       toast(t("password.changed"));
+      await showKept(form);
     },
     taken(refusal) {
       if (!refusal.isPassing) return false;
@@ -70,6 +72,23 @@ function changeForm(me) {
     },
   });
   return form;
+}
+
+/** What a new password does not change. */
+function kept() {
+  const link = el("a", { href: "/settings/tokens" }, t("password.tokens_link"));
+  return el("p", { class: "hint" }, ...rich("password.tokens", { link }));
+}
+
+/**
+ * Says which tokens are valid still; the password has been changed, even if this cannot be known.
+ * @param {HTMLElement} form
+ */
+async function showKept(form) {
+  await onDemand(() => import("./kept_tokens.js")).then(
+    ({ offerToEnd }) => offerToEnd(form),
+    () => undefined,
+  );
 }
 
 /** @param {import("../base/session.js").Me} me */

@@ -40,16 +40,25 @@ open(async (me) => {
     return;
   }
   const [user, groups] = found;
-  const hosts = { head: el("div"), access: el("div"), security: el("div"), events: el("div") };
+  const hosts = {
+    head: el("div"),
+    access: el("div"),
+    security: el("div"),
+    tokens: el("div"),
+    events: el("div"),
+  };
   const isOwn = user.id === me.id;
   const reload = showEvents(hosts.events);
   /** @type {(() => Promise<void>) | undefined} */
   let readSecurity;
+  /** @type {(() => Promise<void>) | undefined} */
+  let readTokens;
   const changed = (/** @type {User} */ now) => {
     showHead(hosts.head, now, isOwn, changed);
     showChanged(now);
     reload();
     readSecurity?.().catch(showProblem); // sessions end with the account's access
+    readTokens?.().catch(showProblem); // and so do tokens
   };
   const showChanged = showAccess(hosts.access, user, groups, isOwn, changed);
   changed(user);
@@ -58,11 +67,16 @@ open(async (me) => {
     hosts.head,
     hosts.access,
     hosts.security,
+    isOwn ? null : hosts.tokens,
     hosts.events,
     isOwn ? null : deletionPanel(user),
   );
   if (isOwn) showOwn(hosts.security);
-  else readSecurity = await showSecurity(hosts.security, user, changed);
+  else {
+    readSecurity = await showSecurity(hosts.security, user, changed);
+    const { showTokens } = await onDemand(() => import("./user_tokens.js"));
+    readTokens = await showTokens(hosts.tokens, String(user.id));
+  }
 });
 
 /**

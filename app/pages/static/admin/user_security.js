@@ -119,7 +119,7 @@ function credentialsPanel(about, credentials, changed) {
  * @param {() => Promise<T>} work
  * @param {{ ask?: string, done?: string, then?: (answer: T) => unknown, label?: string }} how
  */
-function doer(name, work, { ask, done, then, label }) {
+export function doer(name, work, { ask, done, then, label }) {
   return actButton(t(name), { class: "secondary small", "aria-label": label }, async () => {
     if (ask && !(await confirmed({ title: t(name), text: t(ask), verb: t(name) }))) return;
     const answer = await asOwner(t("user.why"), async () => (await orSignIn(work())) ?? true);

@@ -119,6 +119,17 @@ export function shortDay(date) {
 }
 
 /**
+ * The same with the year.
+ * @param {string} date
+ */
+export function dateText(date) {
+  return new Date(`${date}T00:00:00Z`).toLocaleDateString(language, {
+    dateStyle: "medium",
+    timeZone: "UTC",
+  });
+}
+
+/**
  * The moment of a date and time as fields give them, in the zone in which moments are shown.
  * @param {string} local such as 2026-11-26T10:30
  */

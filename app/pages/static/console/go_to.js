@@ -17,6 +17,7 @@ const ACCOUNT = [
   ["profile", "person"],
   ["security", "shield"],
   ["sessions", "devices"],
+  ["tokens", "key"],
   ["connections", "link"],
   ["teams", "team"],
   ["preferences", "sliders"],

@@ -1,5 +1,5 @@
 // @ts-check
-// What is shown once: recovery codes, a generated password, the link of an invitation.
+// What is shown once: recovery codes, a generated password, the link of an invitation, a token.
 
 import { openDialog } from "../base/dialog.js";
 import { el } from "../base/dom.js";
@@ -9,12 +9,13 @@ import { button } from "./fields.js";
 
 /**
  * Shows lines that cannot be shown again; ends when somebody says that they are saved.
- * @param {{ title: string, text: string, lines: string[], file: string, about?: string[] }} what
- *   `file` is the name under which they are downloaded; `about` says on paper and in the file what
- *   the lines are, if `title` does not
+ * @param {{ title: string, text: string, lines: string[], file: string, about?: string[],
+ *   isPrinted?: boolean }} what `file` is the name under which they are downloaded; `about` says on
+ *   paper and in the file what the lines are, if `title` does not; what is for a machine alone is
+ *   not printed
  * @returns {Promise<void>}
  */
-export function showOnce({ title, text, lines, file, about = [] }) {
+export function showOnce({ title, text, lines, file, about = [], isPrinted = true }) {
   return new Promise((resolve) => {
     const all = lines.join("\n");
     const content = [[title, ...about].join("\n"), all].join("\n\n");
@@ -41,7 +42,7 @@ export function showOnce({ title, text, lines, file, about = [] }) {
         { class: "secret-ways" },
         copy,
         download,
-        button(t("secret.print"), { click: () => window.print() }),
+        isPrinted && button(t("secret.print"), { click: () => window.print() }),
       ),
       el("div", { class: "dialog-actions" }, done),
     );

@@ -1,0 +1,85 @@
+// @ts-check
+// The tokens that an account has given to programs: looked at and taken away.
+
+import { call } from "../base/api.js";
+import { confirmed } from "../base/dialog.js";
+import { el, replace } from "../base/dom.js";
+import { t } from "../base/i18n.js";
+import { load } from "../base/retry.js";
+import { orSignIn } from "../base/session.js";
+import { actButton } from "../console/fields.js";
+import { panel } from "../console/panel.js";
+import { table } from "../console/table.js";
+import { toast } from "../console/toast.js";
+import { isExpired, tokenColumns } from "../console/tokens.js";
+import { doer } from "./user_security.js";
+
+/** @typedef {import("../console/tokens.js").Token} Token */
+/** @typedef {{ path: { id: string }, again: () => Promise<void> }} About */
+
+/**
+ * @param {HTMLElement} host
+ * @param {string} id of the account
+ * @returns what reads them again
+ */
+export async function showTokens(host, id) {
+  const path = { id };
+  const again = async () => {
+    const tokens = await load(() => orSignIn(call("get", "/admin/users/{id}/tokens", { path })));
+    replace(host, tokensPanel({ path, again }, tokens));
+  };
+  await again();
+  return again;
+}
+
+/**
+ * @param {About} about
+ * @param {Token[]} tokens
+ */
+function tokensPanel(about, tokens) {
+  const { path, again } = about;
+  const all = doer("tokens.end_all", () => call("delete", "/admin/users/{id}/tokens", { path }), {
+    ask: "user.tokens_end_text",
+    done: "user.tokens_ended",
+    then: again,
+  });
+  const end = {
+    label: t("tokens.manage"),
+    kind: /** @type {const} */ ("actions"),
+    cell: (/** @type {Token} */ one) => endButton(about, one),
+  };
+  return panel(
+    "tokens",
+    t("tokens.title"),
+    { lead: t("user.tokens_lead"), actions: tokens.length > 0 ? [all] : [] },
+    tokens.length > 0
+      ? table(t("tokens.title"), [...tokenColumns(), end], tokens)
+      : el("p", { class: "hint" }, t("user.no_tokens")),
+  );
+}
+
+/**
+ * @param {About} about
+ * @param {Token} token
+ */
+function endButton({ path, again }, token) {
+  const verb = t(isExpired(token) ? "remove" : "tokens.end");
+  const { id, name } = token;
+  return actButton(verb, { class: "link", "aria-label": `${verb}: ${name}` }, async () => {
+    const isWanted =
+      isExpired(token) ||
+      (await confirmed({
+        title: t("tokens.end_title", { name }),
+        text: t("user.token_end_text"),
+        verb: t("tokens.end_verb"),
+      }));
+    if (!isWanted) return;
+    await orSignIn(
+      call("delete", "/admin/users/{id}/tokens/{token_id}", {
+        path: { ...path, token_id: id },
+      }),
+    );
+    toast(t(isExpired(token) ? "tokens.removed" : "tokens.ended"));
+    await again();
+  });
+}

@@ -1,0 +1,70 @@
+// @ts-check
+// Tokens of programs, as their owners and administrators see them.
+
+import { el } from "../base/dom.js";
+import { ago, day, moment } from "../base/format.js";
+import { hasText, t } from "../base/i18n.js";
+import { badge } from "./panel.js";
+
+/** @import { Data } from "../../types" */
+/** @typedef {Data<"get", "/auth/tokens">[number]} Token */
+
+/**
+ * Whether it opens nothing any more; it stays listed for some weeks.
+ * @param {Token} token
+ */
+export function isExpired({ expires_at: at }) {
+  return at !== null && new Date(at) <= new Date();
+}
+
+/**
+ * What a token may do, in words; a scope that this version does not know keeps its name.
+ * @param {string} scope
+ */
+export function scopeText(scope) {
+  return hasText(`scope.${scope}`) ? t(`scope.${scope}`) : scope;
+}
+
+/**
+ * All that there is to know of one.
+ * @returns {import("./table.js").Column<Token>[]}
+ */
+export function tokenColumns() {
+  return [
+    { label: t("tokens.name"), cell: nameCell },
+    {
+      label: t("tokens.scopes"),
+      cell: ({ scopes }) =>
+        scopes.map((one) => el("span", { class: "scope-line" }, scopeText(one))),
+    },
+    { label: t("tokens.used"), cell: usedCell },
+    {
+      label: t("tokens.expires"),
+      cell: ({ expires_at: at }) => (at ? dated(at, day(at)) : t("never")),
+    },
+  ];
+}
+
+/** @param {Token} token */
+function nameCell(token) {
+  return [
+    el("span", {}, token.name),
+    isExpired(token) && badge(t("tokens.expired"), "warn"),
+    el("span", { class: "hint mono" }, `${token.prefix}…`),
+    el("span", { class: "hint" }, t("tokens.created", { date: day(token.created_at) })),
+  ];
+}
+
+/** @param {Token} token */
+function usedCell({ last_used_at: at, last_used_ip: address }) {
+  if (!at) return t("never");
+  return [dated(at, ago(at)), address && el("span", { class: "hint mono" }, address)];
+}
+
+/**
+ * @param {string} at
+ * @param {string} text
+ */
+function dated(at, text) {
+  return el("time", { datetime: at, title: moment(at) }, text);
+}
