@@ -1,5 +1,5 @@
 // @ts-check
-// What a token may do: for each area nothing, reading, or changing, which includes reading.
+// What a token may do: for each area nothing, reading, or writing, which includes reading.
 
 import { el, replace } from "../base/dom.js";
 import { t } from "../base/i18n.js";
@@ -25,8 +25,8 @@ export function scopeFields(isAdmin) {
     { class: "scopes", change: () => replace(problem) },
     el("legend", {}, t("tokens.scopes")),
     el("p", { class: "hint" }, t("tokens.scopes_hint")),
-    ...areas.map(([area, scopes]) => areaRow(area, scopes)),
     problem,
+    ...areas.map(([area, scopes]) => areaRow(area, scopes)),
   );
   const ticked = () =>
     /** @type {HTMLInputElement[]} */ ([...box.querySelectorAll("input:checked")]);

@@ -55,9 +55,9 @@ function draw(me, tokens) {
     });
   replace(
     byId("page-actions"),
+    tokens.length > 0 && make(),
     tokens.length > 1 &&
       actButton(t("tokens.end_all"), { class: "danger-line" }, () => removeAll(me)),
-    tokens.length > 0 && make(),
   );
   replace(
     byId("content"),
@@ -91,7 +91,8 @@ function tokenTable(me, tokens) {
     ...tokens.filter((one) => !isExpired(one)),
     ...tokens.filter((one) => isExpired(one)),
   ];
-  return table(t("tokens.title"), [...tokenColumns(), manage], ordered);
+  const columns = [...tokenColumns(), manage];
+  return el("div", { class: "tokens" }, table(t("tokens.title"), columns, ordered));
 }
 
 /** @param {number} id */

@@ -49,6 +49,7 @@ export function tokenColumns() {
 function nameCell(token) {
   return [
     el("span", {}, token.name),
+    " ",
     isExpired(token) && badge(t("tokens.expired"), "warn"),
     el("span", { class: "hint mono" }, `${token.prefix}…`),
     el("span", { class: "hint" }, t("tokens.created", { date: day(token.created_at) })),
