@@ -7,6 +7,7 @@ from flask_migrate import Migrate
 from redis import Redis
 
 from app import commands
+from app.access_tokens import service as access_tokens
 from app.audit_log.views import bp as admin_audit
 from app.avatars import views as avatars
 from app.confirmation.views import bp as confirmation
@@ -39,6 +40,7 @@ from app.operations.views import bp as operations
 from app.operations.views import docs
 from app.own_data.views import bp as own_data
 from app.own_teams.views import bp as own_teams
+from app.own_tokens.views import bp as own_tokens
 from app.pages.views import bp as pages
 from app.passkeys import management as passkeys_management
 from app.passkeys import queries as passkeys_queries
@@ -78,6 +80,7 @@ BLUEPRINTS = (
     mfa,
     login,
     sessions,
+    own_tokens,
     confirmation,
     passwords,
     passkeys,
@@ -123,7 +126,15 @@ def create_app(
     app.url_map.converters["row"] = request.RowId
     web_runtime.install(app, rt)
     rt.database.on_statement(metrics.QUERIES.inc)
-    guards.install(app, sessions_service.authenticate, users_service.require_still_admin)
+    guards.install(
+        app,
+        guards.Checks(
+            authenticate=sessions_service.authenticate,
+            authenticate_program=access_tokens.authenticate,
+            note_use=access_tokens.note_use,
+            require_still_admin=sessions_service.require_still_admin,
+        ),
+    )
     errors.install(app)
     lifecycle.install(app, rt)
     cors.install(app)
