@@ -60,6 +60,7 @@ class Look:
         """Return what the settings in force say."""
         get = rt.settings.get
         icon = get(frontend_keys.BRANDING_FAVICON_URL)
+        days = get(keys.ACCESS_TOKEN_MAX_DAYS)
         links, origins = get(page_keys.PAGES_FOOTER_LINKS), get(site.PUBLIC_SITE_URL)
         return cls(
             title=get(frontend_keys.BRANDING_TITLE) or frontend_keys.PRODUCT_TITLE,
@@ -78,7 +79,7 @@ class Look:
             has_passkey_login=get(keys.PASSKEY_LOGIN_ENABLED),
             has_registration=get(keys.ALLOW_USER_REGISTRATION),
             has_own_teams=get(keys.TEAMS_SELF_SERVICE),
-            token_days=365,
+            token_days=days if get(keys.ACCESS_TOKENS_ENABLED) else None,
             sections=get(page_keys.PAGES_SECTIONS),
         )
 

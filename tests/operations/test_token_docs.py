@@ -96,9 +96,8 @@ class FileService:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:
-                if error.code == 401:
-                    assert error.headers["WWW-Authenticate"].startswith("Basic ")
-                return error.code, error.read().decode()
+                is_asked = "WWW-Authenticate" in error.headers
+                return error.code, "asked for a password" if is_asked else ""
 
     def let_a_minute_pass(self) -> None:
         """Make all that is kept a minute older."""
@@ -130,7 +129,7 @@ def files(live: LiveService, monkeypatch: pytest.MonkeyPatch) -> Iterator[FileSe
     [source] = EXAMPLE.findall(read("docs/integration.md"))
     monkeypatch.setenv("GATEHOUSE", f"http://127.0.0.1:{live.port}")
     names: dict[str, Any] = {}
-    exec(compile(source, "docs/integration.md", "exec"), names)  # noqa: S102 - our own page
+    exec(compile(source, "docs/integration.md", "exec"), names)
     with serving(names["application"]) as port:
         yield FileService(port, names)
 
@@ -166,7 +165,7 @@ def test_a_token_is_the_password_of_a_webdav_client(ada: LiveClient, files: File
     ):
         assert files.call(name, token, method)[0] == status, (method, name)
     assert files.call("ada", whole) == (200, "The files of ada\n")
-    assert files.send(urllib.request.Request(files.url))[0] == 401
+    assert files.send(urllib.request.Request(files.url)) == (401, "asked for a password")
 
 
 def test_a_password_is_not_sent_on(

@@ -29,7 +29,7 @@ export function endFields(limit) {
           /** @type {[string, string]} */ ([String(days), t("tokens.in_days", { count: days })]),
       ),
       ["date", t("tokens.on_date")],
-      ...(limit ? [] : [/** @type {[string, string]} */ (["never", t("tokens.no_end")])]),
+      ...(limit ? [] : [/** @type {[string, string]} */ (["never", t("never")])]),
     ],
     { value: String(offered.includes(AT_FIRST) ? AT_FIRST : offered.at(-1)) },
   );

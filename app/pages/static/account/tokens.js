@@ -115,7 +115,7 @@ function rename(me, { id, name: before }) {
     fields: { conflict: "name", bad_request: "name" },
     async submit(values) {
       const body = { name: values.name ?? "" };
-      await orSignIn(call("patch", "/auth/tokens/{token_id}", { path: { token_id: id }, body }));
+      await orSignIn(call("patch", "/auth/tokens/{id}", { path: { id }, body }));
       close();
       toast(t("saved"));
       await again(me, renameId(id)).catch(showProblem);
@@ -150,7 +150,7 @@ function endButton(me, token) {
           verb: t("tokens.end_verb"),
         }));
       if (!isWanted) return;
-      await orSignIn(call("delete", "/auth/tokens/{token_id}", { path: { token_id: id } }));
+      await orSignIn(call("delete", "/auth/tokens/{id}", { path: { id } }));
       toast(t(isExpired(token) ? "tokens.removed" : "tokens.ended"));
       await again(me);
     },
