@@ -9,7 +9,9 @@ from typing import Any
 import sqlalchemy as sa
 from playwright.sync_api import Page
 
+from app.access_tokens.models import AccessToken
 from app.audit.models import AuditEntry, AuditHour
+from app.core.access import Scope
 from app.passkeys.models import Passkey
 from app.sessions.models import LoginSession
 from app.storage_policies import queries as storage_queries
@@ -42,6 +44,8 @@ def settle(site: Site, page: Page) -> dict[str, str]:
     page.goto("/settings/data")
     people = _add_people(site)
     _add_past(site)
+    for owner in (site.ada.id, people[0]):
+        _add_tokens(site, owner)
     for word in ("ada.lovelace.the.second@analytical-engines.example.com", "eve@example.com"):
         site.flask("invitations", "create", word)
     outbox.queue(site.rt, "somebody.with.a.long.name@mail.example.com")
@@ -129,6 +133,33 @@ def _add_past(site: Site) -> None:
             session.execute(sa.update(Passkey).where(Passkey.id == id_).values(name=name))
         for number, agent in enumerate(AGENTS):
             session.add(_device(site, number, agent))
+
+
+def _add_tokens(site: Site, owner: int) -> None:
+    """Let programs have tokens: new, used, without an end, expired."""
+    now = site.rt.clock.now()
+    about = (
+        ("Deployment of the documentation of the company", (Scope.ADMIN_READ,), 3, 87, None),
+        ("Finder", (Scope.FILES,), 12, 4, 0),
+        ("accounts.py", (Scope.PROFILE, Scope.EVENTS, Scope.FILES, Scope.ADMIN), 200, None, 2),
+        ("Old phone", (Scope.PROFILE_READ, Scope.FILES_READ), 100, -10, 11),
+    )
+    rows = [
+        AccessToken(
+            user_id=owner,
+            name=name,
+            digest=f"digest {owner} {number}",
+            prefix="gth_Zb31",
+            stored_scopes=" ".join(scopes),
+            created_at=now - timedelta(days=age),
+            expires_at=None if left is None else now + timedelta(days=left),
+            last_used_at=None if used is None else now - timedelta(days=used, hours=1),
+            last_used_ip=None if used is None else ADDRESSES[number % len(ADDRESSES)],
+        )
+        for number, (name, scopes, age, left, used) in enumerate(about)
+    ]
+    with site.rt.transaction() as session:
+        session.add_all(rows)
 
 
 def _hour(moment: datetime) -> datetime:
