@@ -64,6 +64,7 @@ from app.team_admin.views import bp as admin_teams
 from app.teams.views import bp as teams
 from app.user_admin.views.accounts import bp as admin_users
 from app.user_admin.views.credentials import bp as admin_credentials
+from app.user_admin.views.tokens import bp as admin_tokens
 from app.users import service as users_service
 from app.web import cors, errors, guards, lifecycle, metrics, request
 from app.web import runtime as web_runtime
@@ -98,6 +99,7 @@ BLUEPRINTS = (
     admin_audit,
     admin_system,
     admin_credentials,
+    admin_tokens,
     admin_mail,
     admin_teams,
     admin_external_auth,
