@@ -47,8 +47,13 @@ open((me) => {
       { label: t("activity.event"), cell: (item) => sentence(sentenceOf(item, me)) },
       {
         label: t("activity.device"),
-        cell: ({ user_agent: agent, ip_address: address }) => [
-          agent && el("span", { title: agent }, deviceWords(agent)),
+        cell: ({ user_agent: agent, ip_address: address, details }) => [
+          agent &&
+            el(
+              "span",
+              { title: agent },
+              details.token_id ? t("activity.program") : deviceWords(agent),
+            ),
           address && el("span", { class: "hint mono" }, address),
         ],
       },

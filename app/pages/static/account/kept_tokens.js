@@ -26,7 +26,7 @@ export async function offerToEnd(form) {
   });
   const box = el(
     "div",
-    { class: "note warn", id: "kept-tokens", role: "status" },
+    { class: "note warn line", id: "kept-tokens", role: "status" },
     el("p", {}, t("password.tokens_kept", { count })),
     end,
   );

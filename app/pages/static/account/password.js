@@ -21,10 +21,7 @@ import { toast } from "../console/toast.js";
 export function showPassword(host, me, hasPassword) {
   if (document.documentElement.dataset.noPasswords !== undefined) return;
   if (hasPassword)
-    replace(
-      host,
-      panel("password", t("password.title"), { lead: t("password.lead") }, changeForm(me), kept()),
-    );
+    replace(host, panel("password", t("password.title"), { lead: lead() }, changeForm(me)));
   else
     replace(
       host,
@@ -74,10 +71,10 @@ function changeForm(me) {
   return form;
 }
 
-/** What a new password does not change. */
-function kept() {
+/** What a new password ends, and what not. */
+function lead() {
   const link = el("a", { href: "/settings/tokens" }, t("password.tokens_link"));
-  return el("p", { class: "hint" }, ...rich("password.tokens", { link }));
+  return el("span", {}, t("password.lead"), " ", ...rich("password.tokens", { link }));
 }
 
 /**

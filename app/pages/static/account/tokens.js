@@ -14,7 +14,7 @@ import { open } from "../console/open.js";
 import { empty } from "../console/panel.js";
 import { table } from "../console/table.js";
 import { toast } from "../console/toast.js";
-import { isExpired, tokenColumns } from "../console/tokens.js";
+import { isExpired, ordered, tokenColumns } from "../console/tokens.js";
 import { askForToken, NAME_LENGTH } from "./new_token.js";
 
 /** @typedef {import("../console/tokens.js").Token} Token */
@@ -87,12 +87,8 @@ function tokenTable(me, tokens) {
       endButton(me, one),
     ],
   };
-  const ordered = [
-    ...tokens.filter((one) => !isExpired(one)),
-    ...tokens.filter((one) => isExpired(one)),
-  ];
   const columns = [...tokenColumns(), manage];
-  return el("div", { class: "tokens" }, table(t("tokens.title"), columns, ordered));
+  return el("div", { class: "tokens" }, table(t("tokens.title"), columns, ordered(tokens)));
 }
 
 /** @param {number} id */

@@ -11,7 +11,7 @@ import { actButton } from "../console/fields.js";
 import { panel } from "../console/panel.js";
 import { table } from "../console/table.js";
 import { toast } from "../console/toast.js";
-import { isExpired, tokenColumns } from "../console/tokens.js";
+import { isExpired, ordered, tokenColumns } from "../console/tokens.js";
 import { doer } from "./user_security.js";
 
 /** @typedef {import("../console/tokens.js").Token} Token */
@@ -53,7 +53,7 @@ function tokensPanel(about, tokens) {
     t("tokens.title"),
     { lead: t("user.tokens_lead"), actions: tokens.length > 0 ? [all] : [] },
     tokens.length > 0
-      ? table(t("tokens.title"), [...tokenColumns(), end], tokens)
+      ? table(t("tokens.title"), [...tokenColumns(), end], ordered(tokens))
       : el("p", { class: "hint" }, t("user.no_tokens")),
   );
 }

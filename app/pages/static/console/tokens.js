@@ -18,6 +18,14 @@ export function isExpired({ expires_at: at }) {
 }
 
 /**
+ * Those that open something first.
+ * @param {Token[]} tokens
+ */
+export function ordered(tokens) {
+  return [...tokens.filter((one) => !isExpired(one)), ...tokens.filter((one) => isExpired(one))];
+}
+
+/**
  * What a token may do, in words; a scope that this version does not know keeps its name.
  * @param {string} scope
  */
