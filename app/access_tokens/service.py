@@ -46,6 +46,8 @@ MAX_TOKENS = 50
 MAX_DAYS = 3650
 REQUESTS = Bucket(per_second=60, burst=60)
 USE_NOTED_EVERY = timedelta(minutes=10)
+# From when on a token of administrators is a risk that nobody may remember.
+OLD_DAYS, UNUSED_DAYS = 400, 180
 LISTED_AFTER_EXPIRY = timedelta(days=30)
 
 
@@ -202,6 +204,18 @@ def delete_expired(rt: Runtime) -> int:
     """Delete tokens that expired more than 30 days ago; return how many."""
     before = rt.clock.now() - LISTED_AFTER_EXPIRY
     return bulk.delete_in_batches(rt, queries.delete_expired, before)
+
+
+def list_risky(rt: Runtime, session: Session) -> Sequence[tuple[str, str]]:
+    """Return the owner's and the token's name of live ones with all rights that seem forgotten."""
+    now = rt.clock.now()
+    return queries.list_forgotten(
+        session,
+        Scope.ADMIN,
+        now,
+        made_before=now - timedelta(days=OLD_DAYS),
+        used_before=now - timedelta(days=UNUSED_DAYS),
+    )
 
 
 def longest_life(rt: Runtime) -> int | None:

@@ -10,6 +10,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.access_tokens import service as access_tokens
 from app.audit import hourly
 from app.audit import service as audit
 from app.audit.models import EntityType
@@ -42,6 +43,11 @@ CLEANUPS: dict[str, tuple[Callable[[Runtime], int], str, str]] = {
         registration.delete_abandoned,
         "account that nobody activated",
         "accounts that nobody activated",
+    ),
+    "access_tokens": (
+        access_tokens.delete_expired,
+        "expired access token",
+        "expired access tokens",
     ),
     "mail_tokens": (contact_tokens.delete_expired, "expired mail link", "expired mail links"),
     "pending_identities": (

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import IO, Any, cast
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+from app.access_tokens import service as access_tokens
 from app.audit import queries as audit_queries
 from app.audit.models import Action
 from app.avatars import files
@@ -44,6 +45,7 @@ export.json       everything, in these members:
   preferences                the settings of its pages
   sessions                   where it is signed in
   second_factors             its authenticator app, without the secret
+  tokens                     its access tokens, without their secret part
   recovery_codes_remaining   how many recovery codes are unused
   passkeys                   its passkeys, without their keys
   external_identities        its identities at other services
@@ -126,6 +128,7 @@ def _head(rt: Runtime, account: Account) -> dict[str, Any]:
     factors = mfa.show(rt, account.id)
     with rt.reading() as session:
         found = {
+            "tokens": access_tokens.list_of(rt, session, account.id),
             "teams": queries.list_teams(session, account.id),
             "invitation": queries.find_accepted_invitation(session, account.id),
             "mails": queries.list_mails(session, account.email),

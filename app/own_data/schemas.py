@@ -2,6 +2,7 @@
 
 from marshmallow import fields, validate
 
+from app.access_tokens.schemas import TokenInfo
 from app.mail.models import MailStatus
 from app.mfa.schemas import MfaFactor
 from app.own_data.models import ArchiveFormat
@@ -122,6 +123,7 @@ class ExportData(Answer):
     sessions = fields.List(fields.Nested(ExportedSession))
     second_factors = fields.List(fields.Nested(MfaFactor))
     recovery_codes_remaining = fields.Integer()
+    tokens = fields.List(fields.Nested(TokenInfo))
     passkeys = fields.List(fields.Nested(ExportedPasskey))
     external_identities = fields.List(fields.Nested(ExportedIdentity))
     teams = fields.List(fields.Nested(ExportedTeam))
