@@ -183,6 +183,19 @@ def test_it_is_made_by_keyboard_alone(page: Page, site: Site) -> None:
     expect(row(page, "Script")).to_contain_text("Profile: read and write")
 
 
+def test_what_a_token_may_not_do_without_the_role_is_said(page: Page, site: Site) -> None:
+    bob = site.add("bob", role="admin")
+    add_token(site.rt, bob, "profile", "admin:read", name="Report")
+    open_as(page, bob, TOKENS)
+    expect(row(page, "Report")).not_to_contain_text("not in effect")
+    site.change(bob, role="user")
+    page.reload()
+    expect(row(page, "Report")).to_contain_text("Administration: read not in effect")
+    page.context.clear_cookies()
+    open_as(page, site.ada, f"/admin/users/{bob.id}")
+    expect(row(page, "Report")).to_contain_text("Administration: read not in effect")
+
+
 def test_only_administrators_are_offered_the_administration(page: Page, site: Site) -> None:
     open_as(page, site.add("bob"), TOKENS)
     page.get_by_role("button", name="New token").click()

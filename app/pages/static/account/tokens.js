@@ -87,7 +87,7 @@ function tokenTable(me, tokens) {
       endButton(me, one),
     ],
   };
-  const columns = [...tokenColumns(), manage];
+  const columns = [...tokenColumns(me.role), manage];
   return el("div", { class: "tokens" }, table(t("tokens.title"), columns, ordered(tokens)));
 }
 

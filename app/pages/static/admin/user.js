@@ -51,14 +51,14 @@ open(async (me) => {
   const reload = showEvents(hosts.events);
   /** @type {(() => Promise<void>) | undefined} */
   let readSecurity;
-  /** @type {(() => Promise<void>) | undefined} */
+  /** @type {((now: User) => Promise<void>) | undefined} */
   let readTokens;
   const changed = (/** @type {User} */ now) => {
     showHead(hosts.head, now, isOwn, changed);
     showChanged(now);
     reload();
     readSecurity?.().catch(showProblem); // sessions end with the account's access
-    readTokens?.().catch(showProblem); // and so do tokens
+    readTokens?.(now).catch(showProblem); // and so do tokens
   };
   const showChanged = showAccess(hosts.access, user, groups, isOwn, changed);
   changed(user);
@@ -75,7 +75,7 @@ open(async (me) => {
   else {
     readSecurity = await showSecurity(hosts.security, user, changed);
     const { showTokens } = await onDemand(() => import("./user_tokens.js"));
-    readTokens = await showTokens(hosts.tokens, String(user.id));
+    readTokens = await showTokens(hosts.tokens, user);
   }
 });
 

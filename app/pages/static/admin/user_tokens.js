@@ -15,21 +15,23 @@ import { isExpired, ordered, tokenColumns } from "../console/tokens.js";
 import { doer } from "./user_security.js";
 
 /** @typedef {import("../console/tokens.js").Token} Token */
-/** @typedef {{ path: { id: string }, again: () => Promise<void> }} About */
+/** @typedef {import("./lookups.js").User} User */
+/** @typedef {{ role: string, path: { id: string }, again: () => Promise<void> }} About */
 
 /**
  * @param {HTMLElement} host
- * @param {string} id of the account
- * @returns what reads them again
+ * @param {User} user
+ * @returns what reads them again, for the account as it is now
  */
-export async function showTokens(host, id) {
-  const path = { id };
-  const again = async () => {
+export async function showTokens(host, user) {
+  const path = { id: String(user.id) };
+  const show = async (/** @type {User} */ { role }) => {
     const tokens = await load(() => orSignIn(call("get", "/admin/users/{id}/tokens", { path })));
-    replace(host, tokensPanel({ path, again }, tokens));
+    const again = () => show({ ...user, role });
+    replace(host, tokensPanel({ role, path, again }, tokens));
   };
-  await again();
-  return again;
+  await show(user);
+  return show;
 }
 
 /**
@@ -37,7 +39,7 @@ export async function showTokens(host, id) {
  * @param {Token[]} tokens
  */
 function tokensPanel(about, tokens) {
-  const { path, again } = about;
+  const { role, path, again } = about;
   const all = doer("tokens.end_all", () => call("delete", "/admin/users/{id}/tokens", { path }), {
     ask: "user.tokens_end_text",
     done: "user.tokens_ended",
@@ -53,7 +55,7 @@ function tokensPanel(about, tokens) {
     t("tokens.title"),
     { lead: t("user.tokens_lead"), actions: tokens.length > 0 ? [all] : [] },
     tokens.length > 0
-      ? table(t("tokens.title"), [...tokenColumns(), end], ordered(tokens))
+      ? table(t("tokens.title"), [...tokenColumns(role), end], ordered(tokens))
       : el("p", { class: "hint" }, t("user.no_tokens")),
   );
 }

@@ -35,16 +35,18 @@ export function scopeText(scope) {
 
 /**
  * All that there is to know of one.
+ * @param {string} role of the owner, without which scopes of the administration open nothing
  * @returns {import("./table.js").Column<Token>[]}
  */
-export function tokenColumns() {
+export function tokenColumns(role) {
+  const scopeLine = (/** @type {string} */ scope) => {
+    const isAsleep = scope.startsWith("admin") && role !== "admin";
+    const state = isAsleep && badge(t("tokens.asleep"));
+    return el("span", { class: "scope-line" }, scopeText(scope), " ", state);
+  };
   return [
     { label: t("tokens.name"), cell: nameCell },
-    {
-      label: t("tokens.scopes"),
-      cell: ({ scopes }) =>
-        scopes.map((one) => el("span", { class: "scope-line" }, scopeText(one))),
-    },
+    { label: t("tokens.scopes"), cell: ({ scopes }) => scopes.map(scopeLine) },
     { label: t("tokens.used"), cell: usedCell },
     {
       label: t("tokens.expires"),
