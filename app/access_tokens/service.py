@@ -284,7 +284,8 @@ def _tell_of_new(
     if token.expires_at is not None:
         until = f"valid until {token.expires_at:%Y-%m-%d %H:%M} UTC"
     about = f"“{token.name}” ({scopes}; {until})"
-    event = f"A new access token was made for your account: {about}."
+    who = "" if by.user_id == account.id else " by an administrator"
+    event = f"A new access token was made for your account{who}: {about}."
     users.notify_owner(rt, session, account, event)
     if ADMIN_SCOPES & set(token.scopes):
         event = f"An access token for administration was made for {account.username}: {about},"
