@@ -23,6 +23,7 @@ class Action(StrEnum):
     USER_RESEND_REGISTRATION = "user_resend_registration"
     USER_LOGIN = "user_login"
     USER_LOGIN_FAILED = "user_login_failed"
+    USER_EMAIL_CODE_SIGN_IN = "user_email_code_sign_in"
     USER_LOGOUT = "user_logout"
     USER_REFRESH_TOKEN_REUSE_DETECTED = "user_refresh_token_reuse_detected"
     USER_REVOKE_SESSION = "user_revoke_session"
@@ -118,6 +119,7 @@ SUBJECTS = {
     EntityType.AUTH_SESSION: (
         Action.USER_LOGIN,
         Action.USER_LOGIN_FAILED,
+        Action.USER_EMAIL_CODE_SIGN_IN,
         Action.USER_LOGOUT,
         Action.USER_REVOKE_SESSION,
         Action.USER_REVOKE_OTHER_SESSIONS,

@@ -51,6 +51,7 @@ class FirstFactorKind(StrEnum):
     PASSWORD = "password"
     EXTERNAL_AUTH = "external_auth"
     PASSKEY = "passkey"
+    EMAIL_CODE = "email_code"
 
     @property
     def needs_second(self) -> bool:
@@ -130,6 +131,13 @@ class FirstFactor:
         )
 
 
+def second_factors(rt: Runtime, account: Account, first: str) -> tuple[MfaMethod, ...]:
+    """Return what may follow a first factor that needs a second: never another mailed code."""
+    is_mailed = first == FirstFactorKind.EMAIL_CODE
+    found = mfa.methods(rt, account)
+    return tuple(each for each in found if not (is_mailed and each is MfaMethod.EMAIL_CODE))
+
+
 def complete_login(
     rt: Runtime, account: Account, factor: FirstFactor, client: Client
 ) -> LoginOutcome | MfaRequired:
@@ -141,7 +149,7 @@ def complete_login(
     """
     with refund_on_failure(rt, factor.password, client):
         users.require_sign_in_allowed(account)
-        methods = mfa.methods(rt, account) if factor.kind.needs_second else ()
+        methods = second_factors(rt, account, factor.kind) if factor.kind.needs_second else ()
         if methods:
             return _wait_for_second(rt, account, factor, methods, client)
         is_limited = sessions.is_password_change_forced(rt, account)
@@ -179,6 +187,8 @@ def complete_pending(rt: Runtime, step: SecondStep, number: int, proof: Proof) -
 
     def consume(session: Session) -> None:
         mfa.consume(rt, session, account, proof)
+        if pending.proves(account):
+            users_queries.prove_address(session, account, rt.clock.now())
 
     try:
         outcome = open_session(
@@ -248,7 +258,10 @@ def _wait_for_second(
     methods: tuple[MfaMethod, ...],
     client: Client,
 ) -> MfaRequired:
-    flow_token, expires_in = pending_login.open_pending(rt, account, factor.kind, client)
+    is_mailed = factor.kind is FirstFactorKind.EMAIL_CODE
+    flow_token, expires_in = pending_login.open_pending(
+        rt, account, factor.kind, client, proves_address=is_mailed
+    )
     details = {"mfa_required": True, "available_methods": methods}
     with rt.transaction() as session:
         # Not after the second step, because no password hash may be kept in Redis until then.
@@ -275,13 +288,17 @@ def _reopen_if_safe(rt: Runtime, step: SecondStep, error: BaseException) -> None
 
     No database row records that such a code was used: only its login prevents a replay.
     """
-    is_rolled_back = isinstance(error, (AppError, SQLAlchemyError))
-    is_certain = is_rolled_back and not isinstance(error, DatabaseConnectionLost)
-    if step.method is MfaMethod.EMAIL_CODE and not is_certain:
+    if step.method is MfaMethod.EMAIL_CODE and not is_rolled_back(error):
         _forget_email_code(rt, step)
         return
     with suppress(RedisError):  # then the login stays consumed, which is safe
         mfa.pending_logins(rt).reopen(step.pending.flow, step.attempt)
+
+
+def is_rolled_back(error: BaseException) -> bool:
+    """Return whether it is certain that what failed has opened no session."""
+    is_known = isinstance(error, (AppError, SQLAlchemyError))
+    return is_known and not isinstance(error, DatabaseConnectionLost)
 
 
 def _forget_email_code(rt: Runtime, step: SecondStep) -> None:

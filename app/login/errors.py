@@ -14,7 +14,7 @@ from app.mfa.errors import (
     MfaFlowInvalid,
     MfaRecoveryCodeUsed,
 )
-from app.users.errors import PendingActivation
+from app.users.errors import EmailInvalid, PendingActivation
 
 
 class CredentialsFailed(Unauthenticated):
@@ -31,6 +31,12 @@ class PasswordLoginDisabled(Forbidden):
     message = "Password login is disabled."
 
 
+class EmailCodeSignInDisabled(Forbidden):
+    """Signing in with a mailed code is switched off, or mail is not set up."""
+
+    message = "Sign-in with a code by e-mail is switched off."
+
+
 class LastWayIn(Conflict):
     """Nobody could sign in to the account any more."""
 
@@ -40,9 +46,20 @@ class LastWayIn(Conflict):
 LOGIN = (PasswordLoginDisabled, CredentialsFailed, AccountDisabled, PendingActivation)
 CHALLENGE = (MfaFlowInvalid, MfaFlowExpired, AccountDisabled, PendingActivation, MfaFactorRequired)
 SEND_CODE = (*CHALLENGE, MailNotConfigured, MailDeliveryFailed)
+START_EMAIL_CODE = (EmailCodeSignInDisabled, EmailInvalid)
+FINISH_EMAIL_CODE = (
+    EmailCodeSignInDisabled,
+    MfaFlowInvalid,
+    MfaFlowExpired,
+    MfaCodeInvalid,
+    MfaAttemptsExceeded,
+    AccountDisabled,
+    PendingActivation,
+)
 VERIFY = (
     *CHALLENGE,
     PasswordLoginDisabled,
+    EmailCodeSignInDisabled,
     MfaEmailCodeRequired,
     MfaEmailCodeExpired,
     MfaCodeInvalid,

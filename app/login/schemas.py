@@ -5,9 +5,11 @@ from marshmallow import fields, validate
 from app.crypto.passwords import MAX_TYPED_PASSWORD_LENGTH
 from app.login.completion import LoginOutcome, LoginStatus, MfaRequired
 from app.mfa.models import MfaMethod
+from app.users.schemas import EMAIL_RULE
 from app.web.schema import MAX_INPUT_LENGTH, Answer, RequestSchema, Word, example_metadata, text
 
 FLOW_TOKEN = "mfa_0f9d3c5be2a14876b1c0d4e8f7a69352"
+EMAIL_CODE_TOKEN = "emc_0f9d3c5be2a14876b1c0d4e8f7a69352"
 
 
 class LoginSchema(RequestSchema):
@@ -31,6 +33,19 @@ class SendMfaEmailCodeSchema(RequestSchema):
     flow_token = text(MAX_INPUT_LENGTH, example=FLOW_TOKEN)
 
 
+class StartEmailCodeSchema(RequestSchema):
+    """POST /auth/email-code/start."""
+
+    email = text(MAX_INPUT_LENGTH, **EMAIL_RULE)
+
+
+class FinishEmailCodeSchema(RequestSchema):
+    """POST /auth/email-code/finish."""
+
+    flow_token = text(MAX_INPUT_LENGTH, example=EMAIL_CODE_TOKEN)
+    code = text(MAX_INPUT_LENGTH)
+
+
 class SignedInData(Answer):
     """A session, set as cookies; `expires_in` is the lifetime of the access token in seconds.
 
@@ -50,6 +65,14 @@ class MfaRequiredData(Answer):
     flow_token = fields.String(metadata=example_metadata(FLOW_TOKEN))
     expires_in = fields.Integer(metadata=example_metadata(300))
     methods = fields.List(Word(MfaMethod))
+
+
+class StartedEmailCodeData(Answer):
+    """How long the code is valid, and when another one can be asked for, in seconds."""
+
+    flow_token = fields.String(metadata=example_metadata(EMAIL_CODE_TOKEN))
+    expires_in = fields.Integer(metadata=example_metadata(600))
+    resend_after = fields.Integer(metadata=example_metadata(60))
 
 
 class EmailCodeSentData(Answer):

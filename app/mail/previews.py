@@ -120,9 +120,10 @@ def _lives(rt: Runtime, template: Template) -> dict[str, str]:
         Template.USER_INVITATION: rt.settings.get(keys.INVITATION_TTL_SECONDS),
         Template.EXTERNAL_AUTH_EMAIL_VERIFICATION: EXTERNAL_SIGN_IN_SECONDS,
     }
-    if template in {Template.LOGIN_EMAIL_CODE, Template.CONFIRMATION_CODE}:
-        # A code lives no longer than the login flow that waits for it.
-        own, login = keys.EMAIL_CODE_TTL_SECONDS, keys.MFA_FLOW_TTL_SECONDS
-        life = min(rt.settings.get(own), rt.settings.get(login))
+    if template in {Template.LOGIN_EMAIL_CODE, Template.SIGN_IN_CODE, Template.CONFIRMATION_CODE}:
+        life = rt.settings.get(keys.EMAIL_CODE_TTL_SECONDS)
+        if template is not Template.SIGN_IN_CODE:
+            # A code lives no longer than the login flow that waits for it.
+            life = min(life, rt.settings.get(keys.MFA_FLOW_TTL_SECONDS))
         return {"expires_in": exact_duration(life), "good_for": rounded_duration(life)}
     return {"expires_in": duration_in_words(seconds[template])} if template in seconds else {}

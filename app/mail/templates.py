@@ -16,6 +16,7 @@ class Template(StrEnum):
     PASSWORD_RESET_NOTICE = "password_reset_notice"
     EXTERNAL_AUTH_EMAIL_VERIFICATION = "external_auth_email_verification"
     LOGIN_EMAIL_CODE = "login_email_code"
+    SIGN_IN_CODE = "sign_in_code"
     CONFIRMATION_CODE = "confirmation_code"
     SECURITY_NOTICE = "security_notice"
     USER_INVITATION = "user_invitation"
@@ -85,6 +86,11 @@ DESCRIPTIONS: dict[Template, Description] = {
     Template.LOGIN_EMAIL_CODE: Description(
         "{{site_name}}: your sign-in code",
         # `expires_in` is exact, `good_for` is rounded for human readers.
+        ("username", "code", "site_name", "expires_in", "lang", "good_for"),
+        names_recipient=True,
+    ),
+    Template.SIGN_IN_CODE: Description(
+        "{{site_name}}: your code to sign in",
         ("username", "code", "site_name", "expires_in", "lang", "good_for"),
         names_recipient=True,
     ),

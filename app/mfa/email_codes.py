@@ -79,19 +79,25 @@ def send(rt: Runtime, account: Account, flow: Flow, template: Template) -> NewCo
     Raises: RateLimited during the cooldown, MailNotConfigured, MailDeliveryFailed.
     """
     new = issue(rt, account, flow)
-    values = {
-        "username": account.username,
-        "lang": preferences.language(account.preferences) or LANGUAGE,
-        "expires_in": mail.exact_duration(new.expires_in),
-        "good_for": mail.rounded_duration(new.expires_in),
-    }
     try:
-        mail.send_now(rt, template, account.email, code=new.code, **values)
+        values = mail_values(account, new.code, new.expires_in)
+        mail.send_now(rt, template, account.email, **values)
     except BaseException:
         with suppress(RedisError):  # then the cooldown remains
             delete(rt, account, "id", new.id)
         raise
     return new
+
+
+def mail_values(account: Account, code: str, expires_in: int) -> dict[str, str]:
+    """Return what a mail with a code is made of."""
+    return {
+        "username": account.username,
+        "code": code,
+        "lang": preferences.language(account.preferences) or LANGUAGE,
+        "expires_in": mail.exact_duration(expires_in),
+        "good_for": mail.rounded_duration(expires_in),
+    }
 
 
 def issue(rt: Runtime, account: Account, flow: Flow) -> NewCode:

@@ -99,6 +99,15 @@ EMAIL_CODE_LOGIN_ENABLED = boolean(
     default=False,
     notice="The mailed code as a second factor",
 )
+EMAIL_CODE_SIGN_IN_ENABLED = boolean(
+    Group.REGISTRATION,
+    "auth_email_code_sign_in_enabled",
+    "Whether a mailed code signs in to an account with a verified address, instead of a password; "
+    "needs mail_smtp_host and mail_from_address",
+    default=False,
+    is_public=True,
+    notice="Signing in with a code by e-mail",
+)
 EMAIL_CODE_TOTP_FALLBACK = boolean(
     Group.REGISTRATION,
     "auth_email_code_login_allow_totp_fallback",

@@ -17,6 +17,7 @@ const TABS = {
   sign_in: [
     "auth_password_login_enabled",
     "auth_passkey_login_enabled",
+    "auth_email_code_sign_in_enabled",
     "auth_email_code_login_enabled",
     "auth_email_code_login_allow_totp_fallback",
     "auth_email_code_login_ttl_secs",
