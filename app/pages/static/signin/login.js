@@ -127,7 +127,7 @@ function passkeyButton() {
   if (!button) return;
   if (!webauthn.isPossible()) {
     button.hidden = true;
-    showOr(false);
+    showOr(document.getElementById("email-code") !== null);
     return;
   }
   const signIn = async () => {
@@ -171,6 +171,25 @@ function showPasskeyProblem(error) {
   showProblem(error, { own: OF_PASSKEYS, actions });
 }
 
+function emailCodeButton() {
+  const button = document.getElementById("email-code");
+  button?.addEventListener("click", () =>
+    act(button, t("login.leaving"), async () => {
+      stopOffering();
+      const [{ askForCode }, { wayBack }] = await onDemand(() =>
+        Promise.all([import("./email_code.js"), import("./stage.js")]),
+      );
+      const typed = /** @type {HTMLInputElement | null} */ (document.getElementById("identifier"));
+      const show = wayBack(button);
+      const back = () => {
+        show();
+        offerAutofill();
+      };
+      askForCode(typed?.value.includes("@") ? typed.value.trim() : "", { goOn, back });
+    }),
+  );
+}
+
 /** What stands between the password and the other ways. */
 function showOr(/** @type {boolean} */ isShown) {
   const or = document.getElementById("or");
@@ -203,7 +222,8 @@ async function completeForm() {
   if (state.setup_state === "needs_admin") return leaveFor("/setup");
   if (state.setup_state === "needs_storage") note("warn", t("login.needs_storage"));
   const hasPasskeys = state.passkey_login_enabled && webauthn.isPossible();
-  if (!state.password_login_enabled && !hasPasskeys && !providerCount)
+  const hasOthers = providerCount || state.email_code_sign_in_enabled;
+  if (!state.password_login_enabled && !hasPasskeys && !hasOthers)
     showNotice(t("login.nothing_offered"), { kind: "warn" });
   return undefined;
 }
@@ -218,10 +238,16 @@ start(async () => {
       methods: /** @type {MfaRequired["methods"]} */ (offered),
     });
   }
+  const waiting = window.history.state?.emailCode;
+  if (waiting?.endsAt > Date.now()) {
+    const { enterCode } = await onDemand(() => import("./email_code.js"));
+    return enterCode(waiting, { goOn, back: () => window.location.reload() });
+  }
   const isUnknown = address.get("external_auth") === "email_required" && flow;
   if (!isUnknown) {
     passwordForm(); // first of all: it can be seen, and sent
     passkeyButton();
+    emailCodeButton();
   }
   if (window.location.search) (await onDemand(() => import("./outcomes.js"))).showOutcome(address);
   if (isUnknown) {
