@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 from sqlalchemy.orm import Session
 
 from app.audit.models import Action, EntityType
-from app.core.client import Client
+from app.core.client import Client, SignInWish
 from app.core.config import Bucket
 from app.core.errors import AppError, RateLimited
 from app.core.runtime import Runtime
@@ -102,7 +102,7 @@ def start(rt: Runtime, *, email: str, client: Client) -> Started:
 
 
 def finish(
-    rt: Runtime, *, flow_token: str, code: str, client: Client
+    rt: Runtime, *, flow_token: str, code: str, client: Client, wish: SignInWish
 ) -> LoginOutcome | MfaRequired:
     """Sign in with the code that was mailed; an account with an authenticator app needs that, too.
 
@@ -114,7 +114,7 @@ def finish(
     try:
         account = _checked(rt, guess, code)
         rt.limits.attempts.give_back(guess.attempts_key, client.network, guess.attempt)
-        outcome = _complete(rt, guess, account)
+        outcome = _complete(rt, guess, account, wish)
     except MfaCodeInvalid as error:
         raise _wrong(rt, guess, number, error) from None
     except BaseException as error:
@@ -215,7 +215,9 @@ def _checked(rt: Runtime, guess: Guess, code: str) -> Account:
     return account
 
 
-def _complete(rt: Runtime, guess: Guess, account: Account) -> LoginOutcome | MfaRequired:
+def _complete(
+    rt: Runtime, guess: Guess, account: Account, wish: SignInWish
+) -> LoginOutcome | MfaRequired:
     flows = mfa.email_sign_ins(rt)
     if not flows.consume(guess.flow, guess.attempt):
         raise MfaFlowInvalid
@@ -231,7 +233,7 @@ def _complete(rt: Runtime, guess: Guess, account: Account) -> LoginOutcome | Mfa
         consume=prove,
     )
     try:
-        return complete_login(rt, account, factor, guess.client)
+        return complete_login(rt, account, factor, guess.client, wish)
     except CredentialsFailed:  # the account has changed while this waited for its lock
         raise MfaFlowInvalid from None
     except BaseException as error:

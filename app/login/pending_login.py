@@ -32,7 +32,8 @@ class PendingLogin:
     """A login whose first factor is proven; `client` is that of the first step.
 
     `address_digest` is of the address that a code was mailed to, if that was the first factor.
-    `flow_id` identifies it in the audit log, where no token may appear.
+    `flow_id` identifies it in the audit log, where no token may appear. `remember` is what the
+    first step said of the session.
     """
 
     flow: Flow
@@ -41,6 +42,7 @@ class PendingLogin:
     session_version: int
     first_factor: str
     client: Client
+    remember: bool | None = None
     address_digest: str | None = None
 
     def proves(self, account: Account) -> bool:
@@ -77,7 +79,13 @@ class SecondStep:
 
 
 def open_pending(
-    rt: Runtime, account: Account, first_factor: str, client: Client, *, proves_address: bool
+    rt: Runtime,
+    account: Account,
+    first_factor: str,
+    client: Client,
+    *,
+    remember: bool | None,
+    proves_address: bool,
 ) -> tuple[str, int]:
     """Store a login whose first factor is proven; return its token and lifetime in seconds."""
     seconds = rt.settings.get(keys.MFA_FLOW_TTL_SECONDS)
@@ -90,6 +98,8 @@ def open_pending(
     }
     if proves_address:
         data["address_digest"] = digest(account.email)
+    if remember is False:  # what is usual is left out: the version before does not know it
+        data["remember"] = False
     token = mfa.pending_logins(rt).open(account.id, data, timedelta(seconds=seconds), PREFIX)
     return token, seconds
 

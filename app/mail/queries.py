@@ -1,6 +1,6 @@
 """Statements on the outbox."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -43,6 +43,15 @@ def find_gathered(
     waiting = OutboxMail.status == MailStatus.QUEUED, OutboxMail.created_at >= since
     newest = select(OutboxMail).where(*of_topic, *waiting).order_by(OutboxMail.created_at.desc())
     return session.scalars(newest.limit(1).with_for_update()).one_or_none()
+
+
+def count_by_topic(
+    session: Session, topics: Collection[str], since: datetime, until: datetime
+) -> dict[str, int]:
+    """Return how many mails about each of these topics were queued in a span of time."""
+    within = OutboxMail.created_at > since, OutboxMail.created_at <= until
+    statement = select(OutboxMail.topic, func.count()).where(OutboxMail.topic.in_(topics), *within)
+    return {str(row[0]): row[1] for row in session.execute(statement.group_by(OutboxMail.topic))}
 
 
 def is_any_due(

@@ -1,12 +1,13 @@
 """Use cases of sessions: the access check, opening, listing."""
 
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from sqlalchemy import RowMapping
 from sqlalchemy.orm import Session
 
+from app.browsers import queries as browsers
 from app.core.access import (
     AccountDisabled,
     Principal,
@@ -25,6 +26,9 @@ from app.store.db import after_commit
 from app.store.redis import SESSIONS_CHANNEL
 from app.users import queries as users_queries
 from app.users.models import Account, Status, User
+
+# When a session was confirmed whose owner has not been asked for all that a sign-in takes.
+NEVER = datetime.fromtimestamp(0, UTC)
 
 
 def authenticate(rt: Runtime, token: str) -> Principal:
@@ -57,11 +61,18 @@ def enforces_change(rt: Runtime) -> bool:
 
 
 def open_session(
-    rt: Runtime, session: Session, user_id: int, client: Client, *, is_limited: bool
+    rt: Runtime,
+    session: Session,
+    user_id: int,
+    client: Client,
+    *,
+    is_limited: bool,
+    is_short: bool = False,
+    is_confirmed: bool = True,
 ) -> TokenPair:
     """Start a session in the caller's transaction; return its first token pair."""
     now, session_id = rt.clock.now(), str(uuid4())
-    token = refresh_token.new(rt.keyring, refresh_expiry(rt, now))
+    token = refresh_token.new(rt.keyring, refresh_expiry(rt, now, is_short=is_short))
     opened = LoginSession(
         id=session_id,
         user_id=user_id,
@@ -72,13 +83,14 @@ def open_session(
         user_agent=client.user_agent,
         created_at=now,
         last_seen_at=now,
-        confirmed_at=now,
+        confirmed_at=now if is_confirmed else NEVER,
         expires_at=token.expires_at,
+        is_short=is_short,
     )
     session.add(opened)
     session.flush()
     after_commit(session, lambda: note_caller(user_id, session_id))
-    return pair(rt, session_id, user_id, token, now)
+    return pair(rt, session_id, user_id, token, now, is_short=is_short)
 
 
 def list_sessions(rt: Runtime, user_id: int, presented: str | None) -> list[RowMapping]:
@@ -115,6 +127,11 @@ def confirm(rt: Runtime, session: Session, principal: Principal) -> None:
         raise TokenInvalid
 
 
+def is_short(session: Session, session_id: str) -> bool:
+    """Return whether a session ends with its browser's window."""
+    return queries.is_short(session, session_id)
+
+
 def is_live(rt: Runtime, session: Session, session_id: str) -> bool:
     """Return whether a session has neither ended nor expired, in the caller's transaction."""
     return queries.is_live(session, session_id, rt.clock.now())
@@ -134,8 +151,12 @@ def publish_after_commit(rt: Runtime, session: Session, user_id: int) -> None:
 
 
 def revoke_all(rt: Runtime, session: Session, user_id: int) -> int:
-    """End every session of a user in the caller's transaction; return how many ended."""
+    """End every session of a user in the caller's transaction; return how many ended.
+
+    No browser is remembered any more.
+    """
     publish_after_commit(rt, session, user_id)
+    browsers.void(session, user_id)
     return queries.revoke_all(session, user_id, rt.clock.now())
 
 
@@ -152,7 +173,13 @@ def filter_open(rt: Runtime, session_ids: Collection[str]) -> set[str]:
 
 
 def pair(
-    rt: Runtime, session_id: str, user_id: int, token: RefreshToken, now: datetime
+    rt: Runtime,
+    session_id: str,
+    user_id: int,
+    token: RefreshToken,
+    now: datetime,
+    *,
+    is_short: bool = False,
 ) -> TokenPair:
     """Return a refresh token with a new access token of its session."""
     access_seconds = rt.settings.get(keys.ACCESS_TTL_SECONDS)
@@ -162,9 +189,13 @@ def pair(
         access_seconds=access_seconds,
         refresh_token=token.text,
         refresh_seconds=rt.settings.get(keys.REFRESH_TTL_SECONDS),
+        is_short=is_short,
     )
 
 
-def refresh_expiry(rt: Runtime, now: datetime) -> datetime:
+def refresh_expiry(rt: Runtime, now: datetime, *, is_short: bool = False) -> datetime:
     """Return when a refresh token issued now expires."""
-    return now + timedelta(seconds=rt.settings.get(keys.REFRESH_TTL_SECONDS))
+    life = rt.settings.get(keys.REFRESH_TTL_SECONDS)
+    if is_short:
+        life = min(life, rt.settings.get(keys.SHORT_SESSION_SECONDS))
+    return now + timedelta(seconds=life)

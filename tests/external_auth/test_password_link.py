@@ -62,7 +62,12 @@ def test_the_right_password_links_and_signs_in(rt, api, user, flow, spelled):
     identifier = f"  {getattr(user, spelled).upper()} "
     answer = submit(api, flow, identifier, user.password)
     assert answer.ok() == {"status": "authenticated", "expires_in": 900}
-    assert set(answer.set_cookies) == {"service_access", "service_refresh", "service_csrf"}
+    assert set(answer.set_cookies) == {
+        "service_access",
+        "service_refresh",
+        "service_csrf",
+        "service_device",
+    }
     assert api.me().ok()["id"] == user.id
     [row] = links(rt)
     assert (row.user_id, row.subject) == (user.id, "new")

@@ -160,7 +160,12 @@ def victim(chromium: Browser, direct: LiveService) -> Iterator[Victim]:
     [said] = victim.fetch(page, login, json.dumps(body), json_body)
     assert said[2:] == [200, "success"]
     page.close()
-    assert set(victim.jar()) == {"service_access", "service_refresh", "service_csrf"}
+    assert set(victim.jar()) == {
+        "service_access",
+        "service_refresh",
+        "service_csrf",
+        "service_device",
+    }
     yield victim
     context.close()
 

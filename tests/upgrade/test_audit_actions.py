@@ -32,6 +32,7 @@ NEW = [
     "team_member_add",
     "team_member_update",
     "team_member_remove",
+    "user_mfa_device_remove",
     "user_email_code_sign_in",
 ]
 
