@@ -51,6 +51,7 @@ class Look:
     has_email_code_sign_in: bool
     has_registration: bool
     has_own_teams: bool
+    trusts_browsers: bool
     sections: tuple[str, ...]
 
     @classmethod
@@ -77,6 +78,7 @@ class Look:
             has_email_code_sign_in=settings.is_email_code_sign_in_open(rt),
             has_registration=get(keys.ALLOW_USER_REGISTRATION),
             has_own_teams=get(keys.TEAMS_SELF_SERVICE),
+            trusts_browsers=get(keys.TRUSTED_DEVICE_SECONDS) > 0,
             sections=get(page_keys.PAGES_SECTIONS),
         )
 

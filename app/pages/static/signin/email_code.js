@@ -8,6 +8,7 @@ import { call } from "../base/api.js";
 import { el } from "../base/dom.js";
 import { field, handle, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
+import { staysSignedIn } from "../base/kept.js";
 import { pause, sendButton } from "../base/pause.js";
 import { showNotice, showProblem } from "../base/problem.js";
 import { CHECKS } from "../base/rules.js";
@@ -82,7 +83,7 @@ export function enterCode(waiting, ways) {
     fields: { [WRONG]: "code" },
     own: { [WRONG]: "email_code.wrong" },
     async submit({ code = "" }) {
-      const body = { flow_token: token, code };
+      const body = { flow_token: token, code, remember: staysSignedIn() };
       const step = await call("post", "/auth/email-code/finish", { body });
       keepWaiting(null);
       await ways.goOn(step);
