@@ -35,7 +35,6 @@ export function showBrowsers(host, browsers) {
     el("time", { datetime: time, title: moment(time) }, words(time));
   const columns = [
     { label: t("browsers.browser"), cell: browserCell },
-    { label: t("browsers.since"), cell: (/** @type {Browser} */ one) => at(one.created_at, day) },
     { label: t("browsers.used"), cell: (/** @type {Browser} */ one) => at(one.last_used_at, ago) },
     { label: t("browsers.until"), cell: (/** @type {Browser} */ one) => at(one.expires_at, day) },
     {
