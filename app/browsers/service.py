@@ -293,8 +293,8 @@ def _record(
         EntityType.BROWSER,
         client,
         user_id=account.id,
-        entity_id=browser and browser.id,
-        entity_name=browser and browser.name,
+        entity_id=browser.id if browser else None,
+        entity_name=browser.name if browser else None,
         details=details,
     )
     audit.record(rt, session, event)
