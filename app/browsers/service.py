@@ -158,32 +158,37 @@ def _tell(rt: Runtime, session: Session, account: Account, sign_in: SignIn, name
     """
     if account.email_verified_at is None or not rt.settings.get(keys.NEW_BROWSER_NOTICE):
         return
-    now, topic, last = rt.clock.now(), f"sign-in:{account.id}", f"sign-ins:{account.id}"
+    now, topic, url = rt.clock.now(), f"sign-in:{account.id}", _security_url(rt)
     since, until = now - NOTICES_WITHIN, now + SKEW
-    told = mail_queries.count_by_topic(session, (topic, last), since, until)
-    url = _security_url(rt)
-    if told.get(topic, 0) < MOST_NOTICES:
-        mail.queue(
-            rt,
-            session,
-            Template.NEW_SIGN_IN,
-            account.email,
-            topic=topic,
-            username=account.username,
-            signed_in_at=f"{now.day} {now:%B %Y, %H:%M} UTC",
-            browser=name,
-            ip_address=sign_in.client.address or "unknown",
-            method=sign_in.method,
-            security_url=url,
-        )
-    elif last not in told:
-        event = (
-            f"More than {MOST_NOTICES} new browsers have signed in to your account within 24 "
-            f"hours. There will be no further mail about them today. See who is signed in: {url}"
-        )
-        notices.queue_notice(
-            rt, session, account.email, username=account.username, event=event, topic=last
-        )
+    if mail_queries.count_sign_ins(session, topic, since, until) >= MOST_NOTICES:
+        _tell_of_more(rt, session, account, topic, url)
+        return
+    mail.queue(
+        rt,
+        session,
+        Template.NEW_SIGN_IN,
+        account.email,
+        topic=topic,
+        username=account.username,
+        signed_in_at=f"{now.day} {now:%B %Y, %H:%M} UTC",
+        browser=name,
+        ip_address=sign_in.client.address or "unknown",
+        method=sign_in.method,
+        security_url=url,
+    )
+
+
+def _tell_of_more(rt: Runtime, session: Session, account: Account, topic: str, url: str) -> None:
+    now = rt.clock.now()
+    since, until = now - NOTICES_WITHIN, now + SKEW
+    if mail_queries.find_notice(session, account.email, topic, since, until) is not None:
+        return
+    event = (
+        f"More than {MOST_NOTICES} new browsers have signed in to your account within 24 hours. "
+        f"There will be no further mail about them for now. See where it is signed in: {url}"
+    )
+    about = {"username": account.username, "event": event}
+    notices.queue_notice(rt, session, account.email, topic=topic, **about)
 
 
 def _security_url(rt: Runtime) -> str:
@@ -288,8 +293,8 @@ def _record(
         EntityType.BROWSER,
         client,
         user_id=account.id,
-        entity_id=browser and browser.id,
-        entity_name=browser and browser.name,
+        entity_id=browser.id if browser else None,
+        entity_name=browser.name if browser else None,
         details=details,
     )
     audit.record(rt, session, event)

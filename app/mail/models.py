@@ -10,7 +10,8 @@ from app.store.db import Base, UTCDateTime
 
 # Only notices are looked up by recipient, see `queries.find_notice`.
 IS_NOTICE = text("template = 'security_notice'")
-HAS_TOPIC = text("topic IS NOT NULL")
+# They are counted for each account, see `queries.count_sign_ins`.
+IS_NEW_SIGN_IN = text("template = 'new_sign_in'")
 
 
 class MailStatus(StrEnum):
@@ -44,11 +45,11 @@ class OutboxMail(Base):
             postgresql_where=IS_NOTICE,
         ),
         Index(
-            "ix_mail_outbox_topics",
+            "ix_mail_outbox_sign_ins",
             "topic",
             "created_at",
-            sqlite_where=HAS_TOPIC,
-            postgresql_where=HAS_TOPIC,
+            sqlite_where=IS_NEW_SIGN_IN,
+            postgresql_where=IS_NEW_SIGN_IN,
         ),
     )
 

@@ -1,13 +1,13 @@
 """Statements on the outbox."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Row, and_, case, delete, func, select, update
 from sqlalchemy.orm import Session
 
-from app.mail.models import IS_NOTICE, MailStatus, OutboxMail
+from app.mail.models import IS_NEW_SIGN_IN, IS_NOTICE, MailStatus, OutboxMail
 from app.store import bulk
 from app.store.paging import Page, Paging, read_items, rows_of
 
@@ -45,13 +45,11 @@ def find_gathered(
     return session.scalars(newest.limit(1).with_for_update()).one_or_none()
 
 
-def count_by_topic(
-    session: Session, topics: Collection[str], since: datetime, until: datetime
-) -> dict[str, int]:
-    """Return how many mails about each of these topics were queued in a span of time."""
+def count_sign_ins(session: Session, topic: str, since: datetime, until: datetime) -> int:
+    """Return how many mails about new sign-ins of a topic were queued in a span of time."""
     within = OutboxMail.created_at > since, OutboxMail.created_at <= until
-    statement = select(OutboxMail.topic, func.count()).where(OutboxMail.topic.in_(topics), *within)
-    return {str(row[0]): row[1] for row in session.execute(statement.group_by(OutboxMail.topic))}
+    counted = select(func.count()).where(IS_NEW_SIGN_IN, OutboxMail.topic == topic, *within)
+    return int(session.execute(counted).scalar_one())
 
 
 def is_any_due(

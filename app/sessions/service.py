@@ -153,11 +153,13 @@ def publish_after_commit(rt: Runtime, session: Session, user_id: int) -> None:
 def revoke_all(rt: Runtime, session: Session, user_id: int) -> int:
     """End every session of a user in the caller's transaction; return how many ended.
 
-    No browser is remembered any more.
+    No browser is remembered any more, nor one that a sign-in remembers at this moment: the
+    account's row is locked first.
     """
     publish_after_commit(rt, session, user_id)
+    removed = queries.revoke_all(session, user_id, rt.clock.now())
     browsers.void(session, user_id)
-    return queries.revoke_all(session, user_id, rt.clock.now())
+    return removed
 
 
 def filter_open(rt: Runtime, session_ids: Collection[str]) -> set[str]:

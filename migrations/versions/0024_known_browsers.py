@@ -1,4 +1,4 @@
-"""Known browsers, sessions that end with the window, and mails that are found by their topic."""
+"""Known browsers, the mails about new ones, and sessions that end with the window."""
 
 import json
 
@@ -43,20 +43,20 @@ def upgrade() -> None:
     for table in WITH_LIFE:
         is_short = sa.Column("is_short", sa.Boolean(), nullable=False, server_default=sa.false())
         op.add_column(table, is_short)
-    has_topic = sa.text("topic IS NOT NULL")
+    is_new_sign_in = sa.text("template = 'new_sign_in'")
     op.create_index(
-        "ix_mail_outbox_topics",
+        "ix_mail_outbox_sign_ins",
         "mail_outbox",
         ["topic", "created_at"],
-        sqlite_where=has_topic,
-        postgresql_where=has_topic,
+        sqlite_where=is_new_sign_in,
+        postgresql_where=is_new_sign_in,
     )
     change_recorded(lambda listed: listed + [name for name in NEW if name not in listed])
 
 
 def downgrade() -> None:
     change_recorded(lambda listed: [name for name in listed if name not in NEW])
-    op.drop_index("ix_mail_outbox_topics", "mail_outbox")
+    op.drop_index("ix_mail_outbox_sign_ins", "mail_outbox")
     for table in WITH_LIFE:
         op.drop_column(table, "is_short")
     op.drop_table("browsers")

@@ -107,7 +107,7 @@ def test_a_mail_that_was_sent_before_is_void(api, user, flow, mailbox):
 def test_a_second_factor_is_asked_for_after_linking(rt, api, user, flow):
     enabled = give_totp(rt, user)
     data = submit(api, flow, user).ok()
-    assert data.keys() == {"status", "flow_token", "expires_in", "methods"}
+    assert data.keys() == {"status", "flow_token", "expires_in", "methods", "remember_device_secs"}
     assert (data["status"], data["expires_in"]) == ("mfa_required", 300)
     assert api.cookies == {}
     assert len(links(rt)) == 1
