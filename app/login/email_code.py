@@ -83,20 +83,11 @@ def start(rt: Runtime, *, email: str, client: Client) -> Started:
     seconds = rt.settings.get(keys.EMAIL_CODE_TTL_SECONDS)
     with rt.reading() as session:
         account = users_queries.find_by_identifier(session, address)
-    code, salt = random_digits(email_codes.DIGITS), random_hex()
-    is_mailed = account is not None and _may_be_mailed(rt, account, client)
-    data = {
-        "user_id": account.id if account else None,
-        "session_version": account.session_version if account else None,
-        "address": rt.secret_box.seal(address, PURPOSE),
-        "salt": salt,
-        "code_hash": "",
-    }
-    if account is not None and is_mailed:
-        data["code_hash"] = rt.secret_box.keyed_hash(_bound(account, salt, code), PURPOSE)
-    user_id, lifetime = account.id if account else None, timedelta(seconds=seconds)
-    token = mfa.email_sign_ins(rt).open(user_id, data, lifetime, PREFIX)
-    if account is not None and is_mailed:
+    code = None
+    if account is not None and _may_be_mailed(rt, account, client):
+        code = random_digits(email_codes.DIGITS)
+    token = _open_flow(rt, address, account, code, timedelta(seconds=seconds))
+    if account is not None and code is not None:
         _mail(rt, account, code, seconds)
     return Started(token, seconds, rt.settings.get(keys.EMAIL_CODE_COOLDOWN_SECONDS))
 
@@ -138,6 +129,24 @@ def _may_be_mailed(rt: Runtime, account: Account, client: Client) -> bool:
     except RateLimited:
         return False
     return True
+
+
+def _open_flow(
+    rt: Runtime, address: str, account: Account | None, code: str | None, lifetime: timedelta
+) -> str:
+    """Store a sign-in and return its token; without a code, none is right."""
+    salt, code_hash = random_hex(), ""
+    if account is not None and code is not None:
+        code_hash = rt.secret_box.keyed_hash(_bound(account, salt, code), PURPOSE)
+    user_id = account.id if account else None
+    data = {
+        "user_id": user_id,
+        "session_version": account.session_version if account else None,
+        "address": rt.secret_box.seal(address, PURPOSE),
+        "salt": salt,
+        "code_hash": code_hash,
+    }
+    return mfa.email_sign_ins(rt).open(user_id, data, lifetime, PREFIX)
 
 
 def _is_open_to(account: Account) -> bool:

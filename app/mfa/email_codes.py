@@ -11,7 +11,7 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import cast
+from typing import TypedDict, cast
 
 from redis.exceptions import RedisError
 
@@ -55,6 +55,16 @@ return redis.call('DEL', KEYS[1])
 """
 
 
+class CodeValues(TypedDict):
+    """What a mail with a code is made of."""
+
+    username: str
+    code: str
+    lang: str
+    expires_in: str
+    good_for: str
+
+
 @dataclass(frozen=True)
 class NewCode:
     """A new code, in plain text for its mail; it is valid for `expires_in` seconds.
@@ -89,8 +99,8 @@ def send(rt: Runtime, account: Account, flow: Flow, template: Template) -> NewCo
     return new
 
 
-def mail_values(account: Account, code: str, expires_in: int) -> dict[str, str]:
-    """Return what a mail with a code is made of."""
+def mail_values(account: Account, code: str, expires_in: int) -> CodeValues:
+    """Return what a mail with a code is made of; it is valid for `expires_in` seconds."""
     return {
         "username": account.username,
         "code": code,

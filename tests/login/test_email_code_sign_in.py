@@ -167,6 +167,44 @@ def test_without_an_app_no_second_step_follows(rt, api, user):
     assert finish(api, *mailed_code(rt, api, user)).ok()["status"] == "authenticated"
 
 
+@pytest.mark.parametrize("remember", [True, False])
+def test_what_finish_says_of_staying_signed_in_counts(rt, api, user, clock, remember):
+    outlasts = {"service_access": remember, "service_csrf": remember, "service_refresh": remember}
+    body = dict(zip(("flow_token", "code"), mailed_code(rt, api, user), strict=True))
+    answer = api.post(FINISH, {**body, "remember": remember})
+    assert lasting(answer).items() >= outlasts.items()
+    enabled = give_totp(rt, user, clock)
+    clock.advance(minutes=1)
+    body = dict(zip(("flow_token", "code"), mailed_code(rt, api, user), strict=True))
+    pending = api.post(FINISH, {**body, "remember": remember}).ok()["flow_token"]
+    answer = verify(api, pending, enabled.app.code())
+    assert lasting(answer).items() >= outlasts.items()
+
+
+def lasting(answer):
+    """Return which cookies outlast the browser's window."""
+    cookies = answer.ok() and answer.set_cookies
+    return {name: "max-age" in cookie.attributes for name, cookie in cookies.items()}
+
+
+@pytest.mark.parametrize("remember", [None, "yes", 1])
+def test_staying_signed_in_is_true_or_false(api, remember):
+    body = {"flow_token": "emc_1", "code": "1", "remember": remember}
+    api.post(FINISH, body).fails(400, "bad_request")
+
+
+def test_a_remembered_browser_skips_the_app_and_its_session_is_unconfirmed(rt, api, user, clock):
+    configure(rt, auth_mfa_trusted_device_secs=86400)
+    enabled = give_totp(rt, user, clock)
+    data = finish(api, *mailed_code(rt, api, user)).ok()
+    assert data["remember_device_secs"] == 86400
+    body = {"flow_token": data["flow_token"], "method": "totp", "code": enabled.app.code()}
+    api.post("/auth/mfa/challenge/verify", {**body, "remember_device": True}).ok()
+    clock.advance(minutes=1)
+    finish(api, *mailed_code(rt, api, user)).ok()
+    assert api.get("/auth/confirmation").ok()["is_fresh"] is False
+
+
 def test_switched_off_between_the_steps_nothing_goes_on(rt, api, user, clock):
     enabled = give_totp(rt, user, clock)
     flow_token = finish(api, *mailed_code(rt, api, user)).ok()["flow_token"]
