@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
+from tests.support import company
 from tests.support.authenticator import EnabledTotp
 from tests.support.browser import needs_chromium
 from tests.support.challenge import give_totp
@@ -120,3 +121,30 @@ def test_without_the_setting_nothing_is_offered_or_listed(page: Page, site: Site
     page.get_by_role("button", name="Continue").click()
     expect(page.locator("#two-step")).to_be_visible()
     expect(page.locator("#browsers")).to_have_count(0)
+
+
+def test_turning_the_second_step_off_ends_the_trust_at_once(
+    page: Page, site: Site, factors: EnabledTotp
+) -> None:
+    page.goto("/login?return_path=%2Fsettings%2Fsecurity")
+    sign_in(page, site.ada)
+    page.get_by_role("checkbox", name=TRUST).check()
+    page.get_by_role("textbox").fill(factors.app.code())
+    page.get_by_role("button", name="Continue").click()
+    expect(page.locator("#browsers tbody tr")).to_have_count(1)
+    page.locator("#two-step").get_by_role("button", name="Turn off").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("textbox").fill(factors.recovery_codes[0])
+    dialog.get_by_role("button", name="Turn off").click()
+    expect(page.locator("#browsers")).to_contain_text("No trusted browsers")
+
+
+def test_all_browsers_are_trusted_no_more(page: Page, site: Site) -> None:
+    company.settle(site, page)
+    page.goto("/settings/security")
+    expect(page.locator("#browsers tbody tr")).to_have_count(3)
+    page.locator("#browsers").get_by_role("button", name="Stop trusting all").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop trusting all").click()
+    expect(page.get_by_text("3 browsers are no longer trusted.")).to_be_visible()
+    expect(page.locator("#browsers")).to_contain_text("No trusted browsers")
+    expect(page.locator("#browsers-title")).to_be_focused()

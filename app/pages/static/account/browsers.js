@@ -4,7 +4,7 @@
 import { call } from "../base/api.js";
 import { asOwner } from "../base/confirm.js";
 import { confirmed } from "../base/dialog.js";
-import { byId, el, replace } from "../base/dom.js";
+import { el, replace } from "../base/dom.js";
 import { ago, day, moment } from "../base/format.js";
 import { t } from "../base/i18n.js";
 import { showNotice, showProblem } from "../base/problem.js";
@@ -18,18 +18,26 @@ import { toast } from "../console/toast.js";
 /** @import { Data } from "../../types" */
 /** @typedef {Data<"get", "/auth/mfa/devices">[number]} Browser */
 
-export function listBrowsers() {
+export function list() {
   return call("get", "/auth/mfa/devices");
 }
 
 /**
- * Where the service trusts none, and none is left of earlier, nothing is shown.
+ * @param {Browser[]} browsers
+ * @param {HTMLElement} twoStep whose changes end the trust
+ */
+export function section(browsers, twoStep) {
+  const host = el("div");
+  show(host, browsers);
+  twoStep.addEventListener("changed", () => orSignIn(list()).then((now) => show(host, now)));
+  return host;
+}
+
+/**
  * @param {HTMLElement} host
  * @param {Browser[]} browsers
  */
-export function showBrowsers(host, browsers) {
-  const isOn = byId("main").dataset.trustsBrowsers !== undefined;
-  if (!isOn && browsers.length === 0) return replace(host);
+function show(host, browsers) {
   const all = actButton(t("browsers.stop_all"), { class: "danger-line" }, () => stopAll(host));
   const at = (/** @type {string} */ time, /** @type {(iso: string) => string} */ words) =>
     el("time", { datetime: time, title: moment(time) }, words(time));
@@ -43,7 +51,7 @@ export function showBrowsers(host, browsers) {
       cell: (/** @type {Browser} */ one) => stopButton(host, one),
     },
   ];
-  return replace(
+  replace(
     host,
     panel(
       "browsers",
@@ -107,7 +115,7 @@ async function stopAll(host) {
  * @param {string} done what is said of it
  */
 async function reload(host, done) {
-  showBrowsers(host, await orSignIn(listBrowsers()));
-  (host.querySelector("h2") ?? byId("title")).focus();
+  show(host, await orSignIn(list()));
+  host.querySelector("h2")?.focus();
   if (done) toast(done);
 }

@@ -3,11 +3,10 @@
 
 import { call } from "../base/api.js";
 import { byId, el, replace } from "../base/dom.js";
-import { load } from "../base/retry.js";
+import { load, onDemand } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { showVerification } from "../base/verification.js";
 import { open } from "../console/open.js";
-import { listBrowsers, showBrowsers } from "./browsers.js";
 import { nameIsNew, showEmail } from "./email.js";
 import { showPasskeys } from "./passkeys.js";
 import { showPassword } from "./password.js";
@@ -17,27 +16,23 @@ open(async (me) => {
   const address = new URLSearchParams(window.location.search);
   showVerification(address, { own: { "register-activated": "email.is_confirmed" } });
   if (address.get("contact_verification") === "email-changed") nameIsNew();
-  const [ways, passkeys, factors, browsers] = await load(() =>
+  const trusts = byId("main").dataset.trustsBrowsers !== undefined;
+  const browsers = trusts ? await onDemand(() => import("./browsers.js")) : null;
+  const [ways, passkeys, factors, trusted] = await load(() =>
     orSignIn(
       Promise.all([
         call("get", "/auth/confirmation"),
         call("get", "/auth/passkeys"),
         call("get", "/auth/mfa"),
-        listBrowsers(),
+        browsers?.list() ?? [],
       ]),
     ),
   );
   const [email, password, keys, twoStep] = [el("div"), el("div"), el("div"), el("div")];
-  const trusted = el("div");
   showEmail(email, me);
   showPassword(password, me, ways.methods.includes("password"));
   showPasskeys(keys, passkeys);
   showTwoStep(twoStep, factors, me.username);
-  showBrowsers(trusted, browsers);
-  // A change of the second step ends the trust.
-  twoStep.addEventListener("changed", async () =>
-    showBrowsers(trusted, await orSignIn(listBrowsers())),
-  );
-  const shown = [password, keys, twoStep, trusted].filter((part) => part.firstChild);
-  replace(byId("content"), email, ...shown);
+  const others = browsers ? [browsers.section(trusted, twoStep)] : [];
+  replace(byId("content"), email, password.firstChild && password, keys, twoStep, others);
 });
