@@ -7,6 +7,7 @@ from flask_migrate import Migrate
 from redis import Redis
 
 from app import commands
+from app.access_tokens import service as access_tokens
 from app.audit_log.views import bp as admin_audit
 from app.avatars import views as avatars
 from app.browsers import service as browsers_service
@@ -41,6 +42,7 @@ from app.operations.views import bp as operations
 from app.operations.views import docs
 from app.own_data.views import bp as own_data
 from app.own_teams.views import bp as own_teams
+from app.own_tokens.views import bp as own_tokens
 from app.pages.views import bp as pages
 from app.passkeys import management as passkeys_management
 from app.passkeys import queries as passkeys_queries
@@ -64,6 +66,7 @@ from app.team_admin.views import bp as admin_teams
 from app.teams.views import bp as teams
 from app.user_admin.views.accounts import bp as admin_users
 from app.user_admin.views.credentials import bp as admin_credentials
+from app.user_admin.views.tokens import bp as admin_tokens
 from app.users import service as users_service
 from app.web import cors, errors, guards, lifecycle, metrics, request
 from app.web import runtime as web_runtime
@@ -81,6 +84,7 @@ BLUEPRINTS = (
     browsers,
     login,
     sessions,
+    own_tokens,
     confirmation,
     passwords,
     passkeys,
@@ -98,6 +102,7 @@ BLUEPRINTS = (
     admin_audit,
     admin_system,
     admin_credentials,
+    admin_tokens,
     admin_mail,
     admin_teams,
     admin_external_auth,
@@ -126,7 +131,15 @@ def create_app(
     app.url_map.converters["row"] = request.RowId
     web_runtime.install(app, rt)
     rt.database.on_statement(metrics.QUERIES.inc)
-    guards.install(app, sessions_service.authenticate, users_service.require_still_admin)
+    guards.install(
+        app,
+        guards.Checks(
+            authenticate=sessions_service.authenticate,
+            authenticate_program=access_tokens.authenticate,
+            note_use=access_tokens.note_use,
+            require_still_admin=sessions_service.require_still_admin,
+        ),
+    )
     errors.install(app)
     lifecycle.install(app, rt)
     cors.install(app)

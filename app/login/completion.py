@@ -187,7 +187,7 @@ def _complete(rt: Runtime, account: Account, factor: FirstFactor, sign_in: SignI
 
     Raises: CredentialsFailed, NotRemembered.
     """
-    is_limited = sessions.is_password_change_forced(rt, account)
+    is_limited = users.is_password_change_forced(rt, account)
     details = {"mfa_required": False} if factor.kind.needs_second else {}
     if sign_in.skips_second:
         details["remembered_browser"] = True
@@ -219,7 +219,7 @@ def complete_pending(
     account, pending = step.account, step.pending
     if not mfa.pending_logins(rt).consume(pending.flow, step.attempt):
         raise MfaFlowInvalid
-    is_limited = sessions.is_password_change_forced(rt, account)
+    is_limited = users.is_password_change_forced(rt, account)
     details = {"attempt_count": number - 1, "password_change_required": is_limited}
     sign_in = _second_sign_in(rt, step, wish, is_limited=is_limited)
     if sign_in.grants:

@@ -134,3 +134,14 @@ def test_sign_ins_and_what_voids_them_at_once_end_with_nothing_remembered(
     assert count(rt, Browser, Browser.remembered_until.is_not(None)) == 0
     assert not skips(app, device, user)
     verify(api, start_login(api, user), enabled.app.wait()).ok()
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_a_grant_and_the_end_of_all_sessions_at_once_leave_nothing_remembered(
+    rt, app, api, user, enabled, line, attempt
+):
+    api.login(make_user(rt)).ok()
+    token, code = start_login(api, user), enabled.app.code()
+    ended = [lambda: line("users", "revoke-sessions", user.username)]
+    run_concurrently([lambda: trust(api, token, code), *ended])
+    assert count(rt, Browser, Browser.remembered_until.is_not(None)) == 0

@@ -216,7 +216,8 @@ def test_this_sites_own_page_may_do_everything(victim, changes):
         [[*_, status, code]] = victim.fetch(page, [request], headers=headers)
         assert isinstance(status, int), request
         assert code not in REFUSALS, (request, code)
-    assert victim.jar().keys() == {"service_browser"}  # the others ended with the logout
+    # The others ended with the logout.
+    assert victim.jar().keys() == {"service_browser", "service_device"}
 
 
 def test_without_the_token_its_page_may_change_nothing_of_the_session(victim, operations):
