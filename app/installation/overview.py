@@ -33,6 +33,7 @@ DAY = timedelta(days=1)
 REPORTED: dict[str, tuple[str, ...]] = {
     "sign_ins": (
         Action.USER_LOGIN,
+        Action.USER_EMAIL_CODE_SIGN_IN,
         Action.USER_EXTERNAL_AUTH_LOGIN,
         Action.USER_PASSKEY_LOGIN,
         Action.USER_MFA_CHALLENGE_SUCCESS,

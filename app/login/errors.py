@@ -17,6 +17,7 @@ from app.mfa.errors import (
     MfaFlowInvalid,
     MfaRecoveryCodeUsed,
 )
+from app.users.errors import EmailInvalid
 
 
 class CredentialsFailed(Unauthenticated):
@@ -33,6 +34,12 @@ class PasswordLoginDisabled(Forbidden):
     message = "Password login is disabled."
 
 
+class EmailCodeSignInDisabled(Forbidden):
+    """Signing in with a mailed code is switched off, or mail is not set up."""
+
+    message = "Sign-in with a code by e-mail is switched off."
+
+
 class LastWayIn(Conflict):
     """Nobody could sign in to the account any more."""
 
@@ -42,9 +49,20 @@ class LastWayIn(Conflict):
 LOGIN = (PasswordLoginDisabled, CredentialsFailed, AccountDisabled, PendingActivation)
 CHALLENGE = (MfaFlowInvalid, MfaFlowExpired, AccountDisabled, PendingActivation, MfaFactorRequired)
 SEND_CODE = (*CHALLENGE, MailNotConfigured, MailDeliveryFailed)
+START_EMAIL_CODE = (EmailCodeSignInDisabled, EmailInvalid)
+FINISH_EMAIL_CODE = (
+    EmailCodeSignInDisabled,
+    MfaFlowInvalid,
+    MfaFlowExpired,
+    MfaCodeInvalid,
+    MfaAttemptsExceeded,
+    AccountDisabled,
+    PendingActivation,
+)
 VERIFY = (
     *CHALLENGE,
     PasswordLoginDisabled,
+    EmailCodeSignInDisabled,
     MfaEmailCodeRequired,
     MfaEmailCodeExpired,
     MfaCodeInvalid,

@@ -6,7 +6,7 @@ from datetime import timedelta
 from app.audit import queries as audit_queries
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
-from app.core.client import Client
+from app.core.client import Client, SignInWish
 from app.core.clock import SKEW
 from app.core.runtime import Runtime
 from app.login import sign_in_methods
@@ -32,7 +32,7 @@ REFUSALS_WITHIN = timedelta(hours=1)
 
 
 def log_in(
-    rt: Runtime, *, identifier: str, password: str, client: Client
+    rt: Runtime, *, identifier: str, password: str, client: Client, wish: SignInWish
 ) -> LoginOutcome | MfaRequired:
     """Check identifier and password.
 
@@ -48,7 +48,7 @@ def log_in(
         entity_name=identifier,
         password=verified,
     )
-    return complete_login(rt, account, factor, client)
+    return complete_login(rt, account, factor, client, wish)
 
 
 def check_password(
@@ -62,20 +62,20 @@ def check_password(
     who = identifiers.identifier(identifier)
     account, stored_hash, samples = users_queries.find_credentials(rt.database, who)
     if account is None:
-        user_id, attempts_key = None, f"name:{who}"
+        user_id, attempts_key = None, identifiers.unknown_attempts_key(who)
     else:
         user_id, attempts_key = account.id, identifiers.attempts_key(account.id)
     with rt.limits.attempts.counted_attempt(attempts_key, client.network, user_id) as attempt:
         verdict = rt.passwords.check(password, stored_hash, samples)
     if account is None or stored_hash is None or not verdict.matches:
         if account is not None:
-            _record_refusal(rt, account, client)
+            record_refusal(rt, account, client)
         raise CredentialsFailed
     return account, VerifiedPassword(attempts_key, attempt, stored_hash, verdict.new_hash)
 
 
-def _record_refusal(rt: Runtime, account: Account, client: Client) -> None:
-    """Record that a password was refused, for its owner to see; failing to do so is only logged.
+def record_refusal(rt: Runtime, account: Account, client: Client, **details: object) -> None:
+    """Record that a first factor was refused, for its owner to see; to fail is only logged.
 
     The account stays locked from the count to the commit: however many guess at once, no more are
     recorded.
@@ -83,7 +83,14 @@ def _record_refusal(rt: Runtime, account: Account, client: Client) -> None:
     action, now = Action.USER_LOGIN_FAILED, rt.clock.now()
     since, until = now - REFUSALS_WITHIN, now + SKEW
     earlier = audit_queries.EntryFilter(user_id=account.id, action=action, since=since, until=until)
-    event = Event(action, EntityType.AUTH_SESSION, client, account.id, entity_name=account.username)
+    event = Event(
+        action,
+        EntityType.AUTH_SESSION,
+        client,
+        account.id,
+        entity_name=account.username,
+        details=details,
+    )
     try:
         with rt.transaction() as session:
             if users_queries.lock_and_find(session, account.id) is None:

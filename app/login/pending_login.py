@@ -12,7 +12,7 @@ from app.audit.models import Action, EntityType, Event
 from app.core.client import Client
 from app.core.errors import RateLimited
 from app.core.runtime import Runtime
-from app.crypto.tokens import random_hex, random_uuid
+from app.crypto.tokens import digest, random_hex, random_uuid
 from app.mfa import service as mfa
 from app.mfa.errors import MfaFlowExpired, MfaFlowInvalid
 from app.mfa.models import MfaMethod
@@ -31,7 +31,9 @@ MAX_ATTEMPTS = 5
 class PendingLogin:
     """A login whose first factor is proven; `client` is that of the first step.
 
-    `flow_id` identifies it in the audit log, where no token may appear.
+    `address_digest` is of the address that a code was mailed to, if that was the first factor.
+    `flow_id` identifies it in the audit log, where no token may appear. `remember` is what the
+    first step said of the session.
     """
 
     flow: Flow
@@ -40,6 +42,12 @@ class PendingLogin:
     session_version: int
     first_factor: str
     client: Client
+    remember: bool | None = None
+    address_digest: str | None = None
+
+    def proves(self, account: Account) -> bool:
+        """Return whether the first factor was a code that was mailed to the account's address."""
+        return self.address_digest == digest(account.email)
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,13 @@ class SecondStep:
 
 
 def open_pending(
-    rt: Runtime, account: Account, first_factor: str, client: Client
+    rt: Runtime,
+    account: Account,
+    first_factor: str,
+    client: Client,
+    *,
+    remember: bool | None,
+    proves_address: bool,
 ) -> tuple[str, int]:
     """Store a login whose first factor is proven; return its token and lifetime in seconds."""
     seconds = rt.settings.get(keys.MFA_FLOW_TTL_SECONDS)
@@ -82,6 +96,10 @@ def open_pending(
         "first_factor": first_factor,
         "client": asdict(client),
     }
+    if proves_address:
+        data["address_digest"] = digest(account.email)
+    if remember is False:  # what is usual is left out: the version before does not know it
+        data["remember"] = False
     token = mfa.pending_logins(rt).open(account.id, data, timedelta(seconds=seconds), PREFIX)
     return token, seconds
 

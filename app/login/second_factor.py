@@ -9,12 +9,12 @@ from functools import partial
 
 from app.audit import service as audit
 from app.audit.models import Action
-from app.core.client import Client
+from app.core.client import Client, SignInWish
 from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.login import completion, pending_login, sign_in_methods
 from app.login.completion import FirstFactorKind, LoginOutcome
-from app.login.pending_login import SecondStep
+from app.login.pending_login import PendingLogin, SecondStep
 from app.mail import service as mail
 from app.mail.errors import MailNotConfigured
 from app.mail.templates import Template
@@ -34,25 +34,27 @@ from app.mfa.models import MfaMethod
 from app.mfa.service import Proof
 from app.settings import keys
 from app.store.limits import is_verdict
+from app.users.models import Account
 
 
 def verify(
-    rt: Runtime, *, flow_token: str, method: MfaMethod, code: str, client: Client
+    rt: Runtime, *, flow_token: str, method: MfaMethod, code: str, client: Client, wish: SignInWish
 ) -> LoginOutcome:
     """Complete a pending login; the session belongs to the client of the first step.
+
+    The browser that is remembered is that of this step.
 
     Raises: errors.VERIFY, RateLimited. Only MfaCodeInvalid and MfaRecoveryCodeUsed spend an
     attempt; MfaAttemptsExceeded replaces them for the fifth wrong code, which ends the login.
     """
     pending = pending_login.get(rt, flow_token)
-    if pending.first_factor == FirstFactorKind.PASSWORD:
-        sign_in_methods.require_password_login(rt)
+    _require_still_open(rt, pending)
     account = pending_login.unchanged_account(rt, pending)
     step = SecondStep(pending, account, method, client)
     check = _check(rt, step, code)
     number = pending_login.take_attempt(rt, step)
     try:
-        return completion.complete_pending(rt, step, number, check())
+        return completion.complete_pending(rt, step, number, check(), wish)
     except (MfaCodeInvalid, MfaRecoveryCodeUsed) as error:
         raise _wrong(rt, step, number, error) from None
     except BaseException as error:
@@ -72,13 +74,25 @@ def send_email_code(rt: Runtime, *, flow_token: str, client: Client) -> NewCode:
         raise MailNotConfigured
     pending = pending_login.get(rt, flow_token)
     account = pending_login.unchanged_account(rt, pending)
-    if MfaMethod.EMAIL_CODE not in mfa.methods(rt, account):
-        raise MfaFactorRequired
+    _require_email_code(rt, account, pending)
     new = email_codes.send(rt, account, pending.flow, Template.LOGIN_EMAIL_CODE)
     details = {"expires_in": new.expires_in, "resend_after": new.resend_after}
     step = SecondStep(pending, account, MfaMethod.EMAIL_CODE, client)
     audit.record_best_effort(rt, step.event(Action.USER_MFA_EMAIL_CODE_SEND, details))
     return new
+
+
+def _require_still_open(rt: Runtime, pending: PendingLogin) -> None:
+    if pending.first_factor == FirstFactorKind.PASSWORD:
+        sign_in_methods.require_password_login(rt)
+    if pending.first_factor == FirstFactorKind.EMAIL_CODE:
+        sign_in_methods.require_email_code_sign_in(rt)
+
+
+def _require_email_code(rt: Runtime, account: Account, pending: PendingLogin) -> None:
+    methods = completion.second_factors(rt, account, pending.first_factor)
+    if MfaMethod.EMAIL_CODE not in methods:
+        raise MfaFactorRequired
 
 
 def _check(rt: Runtime, step: SecondStep, code: str) -> Callable[[], Proof]:
@@ -101,8 +115,7 @@ def _check(rt: Runtime, step: SecondStep, code: str) -> Callable[[], Proof]:
 
 def _mailed_hash(rt: Runtime, step: SecondStep) -> str:
     flow = step.pending.flow
-    if MfaMethod.EMAIL_CODE not in mfa.methods(rt, step.account):
-        raise MfaFactorRequired
+    _require_email_code(rt, step.account, step.pending)
     try:
         return email_codes.find_hash(rt, step.account, flow)
     except MfaEmailCodeExpired as error:

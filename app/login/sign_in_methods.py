@@ -11,8 +11,9 @@ from collections.abc import Callable
 from sqlalchemy.orm import Session
 
 from app.core.runtime import Runtime
-from app.login.errors import PasswordLoginDisabled
+from app.login.errors import EmailCodeSignInDisabled, PasswordLoginDisabled
 from app.settings import keys
+from app.settings import service as settings
 from app.users import queries as users_queries
 
 
@@ -30,6 +31,15 @@ def require_password_login(rt: Runtime) -> None:
     """
     if not rt.settings.get(keys.PASSWORD_LOGIN_ENABLED):
         raise PasswordLoginDisabled
+
+
+def require_email_code_sign_in(rt: Runtime) -> None:
+    """Refuse while nobody signs in with a mailed code.
+
+    Raises: EmailCodeSignInDisabled.
+    """
+    if not settings.is_email_code_sign_in_open(rt):
+        raise EmailCodeSignInDisabled
 
 
 def by_any_method(rt: Runtime) -> Callable[[Session, int], bool]:

@@ -1,16 +1,20 @@
-"""/auth/login and /auth/mfa/challenge."""
+"""/auth/login, /auth/email-code and /auth/mfa/challenge."""
 
 from flask import Blueprint
 
-from app.login import errors, second_factor
+from app.login import email_code, errors, second_factor
 from app.login import password as password_login
 from app.login.completion import LoginOutcome, MfaRequired
+from app.login.email_code import Started
 from app.login.schemas import (
     LOGIN_STEP,
     EmailCodeSentData,
+    FinishEmailCodeSchema,
     LoginSchema,
     SendMfaEmailCodeSchema,
     SignedInData,
+    StartedEmailCodeData,
+    StartEmailCodeSchema,
     VerifyMfaChallengeSchema,
 )
 from app.mfa.email_codes import NewCode
@@ -30,14 +34,50 @@ bp = Blueprint("login", __name__, url_prefix="/api/v1/auth")
 @anonymous_route(source_check=True)
 @json_body(LoginSchema)
 @answers(LOGIN_STEP, errors=errors.LOGIN, name="login")
-def log_in(identifier: str, password: str) -> LoginOutcome | MfaRequired:
+def log_in(identifier: str, password: str, remember: bool) -> LoginOutcome | MfaRequired:
     """Sign in with username or e-mail address and password.
 
     An account with a second factor gets no cookies yet, but a `flow_token` for
-    `/auth/mfa/challenge/verify`.
+    `/auth/mfa/challenge/verify`; one that remembered this browser signs in at once.
     """
     outcome = password_login.log_in(
-        runtime(), identifier=identifier, password=password, client=client()
+        runtime(),
+        identifier=identifier,
+        password=password,
+        client=client(),
+        wish=cookies.wish(remember),
+    )
+    cookies.sign_in(outcome.pair)
+    return outcome
+
+
+@bp.post("/email-code/start")
+@minimum_duration
+@anonymous_route(source_check=True)
+@json_body(StartEmailCodeSchema)
+@answers(StartedEmailCodeData(), errors=errors.START_EMAIL_CODE, name="startEmailCodeSignIn")
+def start_email_code(email: str) -> Started:
+    """Mail a code to sign in with; the answer never reveals whether there is an account."""
+    return email_code.start(runtime(), email=email, client=client())
+
+
+@bp.post("/email-code/finish")
+@minimum_duration
+@anonymous_route(source_check=True)
+@json_body(FinishEmailCodeSchema)
+@answers(LOGIN_STEP, errors=errors.FINISH_EMAIL_CODE, name="finishEmailCodeSignIn")
+def finish_email_code(flow_token: str, code: str, remember: bool) -> LoginOutcome | MfaRequired:
+    """Sign in with the code from the mail.
+
+    A sign-in has five attempts. The fifth wrong code ends it, and so does the right one. Without an
+    authenticator app no second step follows.
+    """
+    outcome = email_code.finish(
+        runtime(),
+        flow_token=flow_token,
+        code=code,
+        client=client(),
+        wish=cookies.wish(remember),
     )
     cookies.sign_in(outcome.pair)
     return outcome
@@ -47,13 +87,20 @@ def log_in(identifier: str, password: str) -> LoginOutcome | MfaRequired:
 @anonymous_route(source_check=True)
 @json_body(VerifyMfaChallengeSchema)
 @answers(SignedInData(), errors=errors.VERIFY, name="verifyMfaChallenge")
-def verify_challenge(flow_token: str, method: MfaMethod, code: str) -> LoginOutcome:
+def verify_challenge(
+    flow_token: str, method: MfaMethod, code: str, remember: bool | None, remember_device: bool
+) -> LoginOutcome:
     """Finish a login with a second factor.
 
     A login has five attempts. The fifth wrong code ends it, and so does a right one.
     """
     outcome = second_factor.verify(
-        runtime(), flow_token=flow_token, method=method, code=code, client=client()
+        runtime(),
+        flow_token=flow_token,
+        method=method,
+        code=code,
+        client=client(),
+        wish=cookies.wish(remember, remember_device=remember_device),
     )
     cookies.sign_in(outcome.pair)
     return outcome

@@ -32,6 +32,10 @@ SAMPLES = {
     "code": "12345678",
     "provider_name": "Example Login",
     "event": "A second factor was added.",
+    "signed_in_at": "29 November 2026, 09:41 UTC",
+    "browser": "Firefox on Windows",
+    "ip_address": "203.0.113.9",
+    "method": "password",
 }
 # The link that proves a mailbox lives as long as the sign-in that waits for it.
 EXTERNAL_SIGN_IN_SECONDS = 1800
@@ -73,6 +77,7 @@ def preview(rt: Runtime, template: Template, draft: Draft = Draft()) -> Preview:
         "lang": draft.language or LANGUAGE,
         "site_name": site_name(rt),
         "invitation_url": site.link(rt, "/invite/SAMPLE-TOKEN"),
+        "security_url": site.link(rt, "/settings/security"),
         **_lives(rt, template),
     }
     values = variables(rt, template, {name: samples[name] for name in known.stored})
@@ -120,9 +125,10 @@ def _lives(rt: Runtime, template: Template) -> dict[str, str]:
         Template.USER_INVITATION: rt.settings.get(keys.INVITATION_TTL_SECONDS),
         Template.EXTERNAL_AUTH_EMAIL_VERIFICATION: EXTERNAL_SIGN_IN_SECONDS,
     }
-    if template in {Template.LOGIN_EMAIL_CODE, Template.CONFIRMATION_CODE}:
-        # A code lives no longer than the login flow that waits for it.
-        own, login = keys.EMAIL_CODE_TTL_SECONDS, keys.MFA_FLOW_TTL_SECONDS
-        life = min(rt.settings.get(own), rt.settings.get(login))
+    if template in {Template.LOGIN_EMAIL_CODE, Template.SIGN_IN_CODE, Template.CONFIRMATION_CODE}:
+        life = rt.settings.get(keys.EMAIL_CODE_TTL_SECONDS)
+        if template is not Template.SIGN_IN_CODE:
+            # A code lives no longer than the login flow that waits for it.
+            life = min(life, rt.settings.get(keys.MFA_FLOW_TTL_SECONDS))
         return {"expires_in": exact_duration(life), "good_for": rounded_duration(life)}
     return {"expires_in": duration_in_words(seconds[template])} if template in seconds else {}

@@ -16,8 +16,10 @@ class Template(StrEnum):
     PASSWORD_RESET_NOTICE = "password_reset_notice"
     EXTERNAL_AUTH_EMAIL_VERIFICATION = "external_auth_email_verification"
     LOGIN_EMAIL_CODE = "login_email_code"
+    SIGN_IN_CODE = "sign_in_code"
     CONFIRMATION_CODE = "confirmation_code"
     SECURITY_NOTICE = "security_notice"
+    NEW_SIGN_IN = "new_sign_in"
     USER_INVITATION = "user_invitation"
 
 
@@ -88,6 +90,11 @@ DESCRIPTIONS: dict[Template, Description] = {
         ("username", "code", "site_name", "expires_in", "lang", "good_for"),
         names_recipient=True,
     ),
+    Template.SIGN_IN_CODE: Description(
+        "{{site_name}}: your code to sign in",
+        ("username", "code", "site_name", "expires_in", "lang", "good_for"),
+        names_recipient=True,
+    ),
     Template.CONFIRMATION_CODE: Description(
         "{{site_name}}: confirm that it is you",
         ("username", "code", "site_name", "expires_in", "lang", "good_for"),
@@ -96,6 +103,13 @@ DESCRIPTIONS: dict[Template, Description] = {
     Template.SECURITY_NOTICE: Description(
         "{{site_name}}: security notice",
         ("username", "event", "site_name"),
+    ),
+    Template.NEW_SIGN_IN: Description(
+        "{{site_name}}: new sign-in",
+        (
+            *("username", "signed_in_at", "browser", "ip_address", "method"),
+            *("security_url", "site_name"),
+        ),
     ),
     Template.USER_INVITATION: Description(
         "You are invited to {{site_name}}",

@@ -11,7 +11,7 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import cast
+from typing import TypedDict, cast
 
 from redis.exceptions import RedisError
 
@@ -55,6 +55,16 @@ return redis.call('DEL', KEYS[1])
 """
 
 
+class CodeValues(TypedDict):
+    """What a mail with a code is made of."""
+
+    username: str
+    code: str
+    lang: str
+    expires_in: str
+    good_for: str
+
+
 @dataclass(frozen=True)
 class NewCode:
     """A new code, in plain text for its mail; it is valid for `expires_in` seconds.
@@ -79,19 +89,25 @@ def send(rt: Runtime, account: Account, flow: Flow, template: Template) -> NewCo
     Raises: RateLimited during the cooldown, MailNotConfigured, MailDeliveryFailed.
     """
     new = issue(rt, account, flow)
-    values = {
-        "username": account.username,
-        "lang": preferences.language(account.preferences) or LANGUAGE,
-        "expires_in": mail.exact_duration(new.expires_in),
-        "good_for": mail.rounded_duration(new.expires_in),
-    }
     try:
-        mail.send_now(rt, template, account.email, code=new.code, **values)
+        values = mail_values(account, new.code, new.expires_in)
+        mail.send_now(rt, template, account.email, **values)
     except BaseException:
         with suppress(RedisError):  # then the cooldown remains
             delete(rt, account, "id", new.id)
         raise
     return new
+
+
+def mail_values(account: Account, code: str, expires_in: int) -> CodeValues:
+    """Return what a mail with a code is made of; it is valid for `expires_in` seconds."""
+    return {
+        "username": account.username,
+        "code": code,
+        "lang": preferences.language(account.preferences) or LANGUAGE,
+        "expires_in": mail.exact_duration(expires_in),
+        "good_for": mail.rounded_duration(expires_in),
+    }
 
 
 def issue(rt: Runtime, account: Account, flow: Flow) -> NewCode:

@@ -63,18 +63,24 @@ def pending_logins(rt: Runtime) -> FlowStore:
     return FlowStore(rt.redis.breaker, rt.clock, "mfa-login")
 
 
+def email_sign_ins(rt: Runtime) -> FlowStore:
+    """Return the store of sign-ins that wait for the code that was mailed."""
+    return FlowStore(rt.redis.breaker, rt.clock, "email-sign-in")
+
+
 def totp_setups(rt: Runtime) -> FlowStore:
     """Return the store of setups that wait for the first code of the new authenticator app."""
     return FlowStore(rt.redis.breaker, rt.clock, "totp-setup")
 
 
 def discard_flows(rt: Runtime, user_id: int) -> None:
-    """Discard an account's pending logins, setups and e-mail code, once its factors are removed.
+    """Discard an account's pending logins, setups and e-mail codes, once its factors are removed.
 
     If Redis is down, they remain until they expire; the factors and recovery codes are gone anyway.
     """
     try:
         pending_logins(rt).discard_all(user_id)
+        email_sign_ins(rt).discard_all(user_id)
         totp_setups(rt).discard_all(user_id)
         email_codes.delete_for_account(rt, user_id)
     except RedisError as error:

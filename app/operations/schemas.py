@@ -44,6 +44,7 @@ class Branding(Answer):
     allow_user_registration = fields.Boolean()
     passkey_login_enabled = fields.Boolean()
     password_login_enabled = fields.Boolean()
+    email_code_sign_in_enabled = fields.Boolean()
 
 
 class DownloadDefaults(Answer):

@@ -17,6 +17,7 @@ from app.core.runtime import Runtime
 from app.mail import service as mail
 from app.mail.service import Outbox
 from app.settings import frontend_keys, keys
+from app.settings import service as settings
 from app.setup import service as setup
 from app.setup.queries import SetupState
 from app.store import redis as redis_client
@@ -114,6 +115,7 @@ def frontend_config(rt: Runtime) -> dict[str, Any]:
             "allow_user_registration": passwords and get(keys.ALLOW_USER_REGISTRATION),
             "passkey_login_enabled": get(keys.PASSKEY_LOGIN_ENABLED),
             "password_login_enabled": passwords,
+            "email_code_sign_in_enabled": settings.is_email_code_sign_in_open(rt),
         },
         "downloads": {
             "archive_download_user_enabled": get(frontend_keys.ARCHIVE_DOWNLOAD_USER),

@@ -3,6 +3,7 @@
 from marshmallow import fields, validate
 
 from app.access_tokens.schemas import TokenInfo
+from app.browsers.schemas import ExportedBrowser
 from app.mail.models import MailStatus
 from app.mfa.schemas import MfaFactor
 from app.own_data.models import ArchiveFormat
@@ -121,6 +122,7 @@ class ExportData(Answer):
     account = fields.Nested(UserInfo)
     preferences = fields.Nested(Preferences, allow_none=True)
     sessions = fields.List(fields.Nested(ExportedSession))
+    browsers = fields.List(fields.Nested(ExportedBrowser))
     second_factors = fields.List(fields.Nested(MfaFactor))
     recovery_codes_remaining = fields.Integer()
     tokens = fields.List(fields.Nested(TokenInfo))

@@ -17,6 +17,7 @@ from app.pages.files import Content, all_files, catalogue_name
 from app.pages.registry import PAGES, Page
 from app.pages.texts import catalogues
 from app.settings import frontend_keys, keys, page_keys
+from app.settings import service as settings
 from app.web import site
 
 HTML = "text/html; charset=utf-8"
@@ -50,9 +51,11 @@ class Look:
     site_url: str
     has_password_login: bool
     has_passkey_login: bool
+    has_email_code_sign_in: bool
     has_registration: bool
     has_own_teams: bool
     token_days: int | None
+    trusts_browsers: bool
     sections: tuple[str, ...]
 
     @classmethod
@@ -77,9 +80,11 @@ class Look:
             site_url=origins[0] if origins else "",
             has_password_login=get(keys.PASSWORD_LOGIN_ENABLED),
             has_passkey_login=get(keys.PASSKEY_LOGIN_ENABLED),
+            has_email_code_sign_in=settings.is_email_code_sign_in_open(rt),
             has_registration=get(keys.ALLOW_USER_REGISTRATION),
             has_own_teams=get(keys.TEAMS_SELF_SERVICE),
             token_days=days if get(keys.ACCESS_TOKENS_ENABLED) else None,
+            trusts_browsers=get(keys.TRUSTED_DEVICE_SECONDS) > 0,
             sections=get(page_keys.PAGES_SECTIONS),
         )
 

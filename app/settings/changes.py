@@ -16,7 +16,7 @@ from app.core.setting_kinds import Key
 from app.crypto.secret_box import REDACTED, SecretUnreadable
 from app.settings import keys, queries
 from app.settings.errors import SettingInvalid, SettingsChanged, SettingUndeletable
-from app.settings.service import LOGIN_METHODS, announce, find_key, joint_problems
+from app.settings.service import LOGIN_METHODS, MAILED_CODES, announce, find_key, joint_problems
 from app.store import locks
 from app.store.live_settings import LiveSettings
 
@@ -74,6 +74,8 @@ def change(
         for name, text in {**changes, **repairs}.items():
             _store(rt, session, by, name, before.get(name), text)
         by.recheck(session)
+        for react in rt.hooks.on_setting_change:
+            react(_runtime_with(rt, _merged(before, {**changes, **repairs})), session, changes)
         _tell_of_switches(rt, session, by, before, {**changes, **repairs})
     if changes:
         announce(rt)
@@ -112,8 +114,7 @@ def check(rt: Runtime, values: Mapping[str, object], unset: Collection[str]) -> 
         before = queries.list_texts(session)
         changes = {name: text for name, text in wanted.items() if before.get(name) != text}
         joint = _joint(rt, session, _merged(before, changes), changes)
-    code_login = keys.EMAIL_CODE_LOGIN_ENABLED.name
-    others = [name for name in joint if name == code_login and name not in changes]
+    others = [key.name for key in MAILED_CODES if key.name in joint.keys() - changes.keys()]
     return SettingVerdict(problems | {n: p for n, p in joint.items() if n not in others}, others)
 
 
@@ -174,11 +175,10 @@ def _repairs(
 
     Raises: SettingInvalid.
     """
-    problems, code_login = _joint(rt, session, texts, changed), keys.EMAIL_CODE_LOGIN_ENABLED.name
-    repairs = {}
-    if code_login in problems and code_login not in changed:
-        del problems[code_login]
-        repairs[code_login] = "false"
+    problems = _joint(rt, session, texts, changed)
+    others = [key.name for key in MAILED_CODES if key.name in problems and key.name not in changed]
+    repairs = dict.fromkeys(others, "false")
+    problems = {name: what for name, what in problems.items() if name not in repairs}
     for name, problem in problems.items():
         raise SettingInvalid(f"{name}: {problem}")
     return repairs

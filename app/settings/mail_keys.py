@@ -132,8 +132,10 @@ MAILS = {
         "that asks to confirm the address of an external sign-in", "verification_url"
     ),
     "login_email_code": Mail("with a login code", "code"),
+    "sign_in_code": Mail("with a code to sign in with instead of a password", "code"),
     "confirmation_code": Mail("with a code to confirm a dangerous change", "code"),
     "security_notice": Mail("about a change to the ways to sign in"),
+    "new_sign_in": Mail("about a sign-in with a new browser"),
     "user_invitation": Mail("with an invitation", "invitation_url"),
 }
 

@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 # Those that are no provider's.
 LOGIN_METHODS = keys.PASSWORD_LOGIN_ENABLED, keys.PASSKEY_LOGIN_ENABLED
+# What is switched off along with mail by SMTP.
+MAILED_CODES = keys.EMAIL_CODE_LOGIN_ENABLED, keys.EMAIL_CODE_SIGN_IN_ENABLED
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +79,11 @@ def is_mail_complete(value_of: Callable[[Key[str]], str]) -> bool:
     return bool(value_of(mail_keys.MAIL_SMTP_HOST) and value_of(mail_keys.MAIL_FROM_ADDRESS))
 
 
+def is_email_code_sign_in_open(rt: Runtime) -> bool:
+    """Return whether a mailed code signs in: it is switched on, and mail is sent by SMTP."""
+    return rt.settings.get(keys.EMAIL_CODE_SIGN_IN_ENABLED) and is_mail_complete(rt.settings.get)
+
+
 def leaves_no_login_method(rt: Runtime, session: Session, texts: Mapping[str, str]) -> bool:
     """Return whether these settings leave no way to sign in."""
     if any(_in_force(key, texts) for key in LOGIN_METHODS):
@@ -88,9 +95,9 @@ def joint_problems(rt: Runtime, session: Session, texts: Mapping[str, str]) -> d
     """Return what is wrong with settings in combination with others, by name."""
     problems = {}
     is_deliverable = is_mail_complete(lambda key: _in_force(key, texts))
-    if _in_force(keys.EMAIL_CODE_LOGIN_ENABLED, texts) and not is_deliverable:
-        name = keys.EMAIL_CODE_LOGIN_ENABLED.name
-        problems[name] = "needs mail_smtp_host and mail_from_address"
+    for key in MAILED_CODES:
+        if _in_force(key, texts) and not is_deliverable:
+            problems[key.name] = "needs mail_smtp_host and mail_from_address"
     origins = _in_force(cors.ALLOWED_ORIGINS, texts)
     if not cors.is_consistent(origins, credentials=_in_force(cors.ALLOW_CREDENTIALS, texts)):
         problems[cors.ALLOWED_ORIGINS.name] = "* must be the only entry, without credentials"

@@ -14,3 +14,4 @@ class PublicStateData(Answer):
     allow_user_registration = fields.Boolean()
     passkey_login_enabled = fields.Boolean()
     password_login_enabled = fields.Boolean()
+    email_code_sign_in_enabled = fields.Boolean()

@@ -31,6 +31,7 @@ class PublicState:
     allow_user_registration: bool
     passkey_login_enabled: bool
     password_login_enabled: bool
+    email_code_sign_in_enabled: bool
 
 
 def public_state(rt: Runtime) -> PublicState:
@@ -44,6 +45,7 @@ def public_state(rt: Runtime) -> PublicState:
         allow_user_registration=passwords and rt.settings.get(keys.ALLOW_USER_REGISTRATION),
         passkey_login_enabled=rt.settings.get(keys.PASSKEY_LOGIN_ENABLED),
         password_login_enabled=passwords,
+        email_code_sign_in_enabled=settings.is_email_code_sign_in_open(rt),
     )
 
 

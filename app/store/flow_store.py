@@ -97,10 +97,15 @@ class FlowStore:
         self._clock = clock
         self._kind = kind
 
-    def open(self, user_id: int, data: Mapping[str, Any], lifetime: timedelta, prefix: str) -> str:
-        """Store a new flow and return its token: `prefix` and 128 random bits."""
+    def open(
+        self, user_id: int | None, data: Mapping[str, Any], lifetime: timedelta, prefix: str
+    ) -> str:
+        """Store a new flow and return its token: `prefix` and 128 random bits.
+
+        `user_id` is None if it is no account's; such a flow only ends by itself.
+        """
         token = prefix + random_hex()
-        name, index, now = digest(token), self._index(user_id), self._clock.now()
+        name, now = digest(token), self._clock.now()
         expires_at = (now + lifetime).timestamp()
         kept_for = lifetime + EXPIRED_RETENTION
         content = {
@@ -114,12 +119,14 @@ class FlowStore:
             with redis.pipeline() as pipeline:
                 pipeline.hset(self._key(name), mapping=content)
                 pipeline.expire(self._key(name), kept_for)
-                # The account's index, without what Redis has forgotten meanwhile. It lives as long
-                # as its longest-lived flow.
-                pipeline.zremrangebyscore(index, "-inf", (now - EXPIRED_RETENTION).timestamp())
-                pipeline.zadd(index, {name: expires_at})
-                pipeline.expire(index, kept_for, nx=True)
-                pipeline.expire(index, kept_for, gt=True)
+                if user_id is not None:
+                    index = self._index(user_id)
+                    # Without what Redis has forgotten meanwhile. It lives as long as its
+                    # longest-lived flow.
+                    pipeline.zremrangebyscore(index, "-inf", (now - EXPIRED_RETENTION).timestamp())
+                    pipeline.zadd(index, {name: expires_at})
+                    pipeline.expire(index, kept_for, nx=True)
+                    pipeline.expire(index, kept_for, gt=True)
                 pipeline.execute()
 
         self._breaker.call(store)

@@ -58,3 +58,8 @@ def identifier(typed: str) -> str:
 def attempts_key(user_id: int) -> str:
     """Return the key for counting an account's failed attempts, whichever identifier was typed."""
     return f"user:{user_id}"
+
+
+def unknown_attempts_key(who: str) -> str:
+    """Return the key for counting failed attempts at an identifier that no account has."""
+    return f"name:{who}"

@@ -188,6 +188,13 @@ def set_columns(session: Session, user_id: int, now: datetime, **values: Any) ->
     bulk.change(session, its_row.values(updated_at=now, **values))
 
 
+def prove_address(session: Session, account: Account, now: datetime) -> None:
+    """Remember that the owner of an account's address has acted in person, unless it changed."""
+    if account.proven_at is None:
+        same = User.id == account.id, User.email == account.email, User.proven_at.is_(None)
+        bulk.change(session, update(User).where(*same).values(proven_at=now, updated_at=now))
+
+
 def set_display_name(session: Session, user_id: int, name: str | None, now: datetime) -> None:
     """Store the name; None clears it. The avatar and its version are left unchanged."""
     folded = folded_column(name)

@@ -90,7 +90,13 @@ def test_a_sign_in_counts_once_it_is_complete(boss, rt, clock):
     enter(rt, now, Action.USER_MFA_CHALLENGE_FAILED, Action.USER_MFA_CHALLENGE_SUCCESS)
     enter(rt, now, Action.USER_LOGIN, mfa_required=False)
     enter(rt, now, Action.USER_LOGIN_FAILED, Action.USER_DELETE_ACCOUNT)
-    enter(rt, now, Action.USER_PASSKEY_LOGIN, Action.USER_REGISTER, Action.ADMIN_FORCE_DELETE_USER)
+    enter(
+        rt,
+        now,
+        Action.USER_EMAIL_CODE_SIGN_IN,
+        Action.USER_REGISTER,
+        Action.ADMIN_FORCE_DELETE_USER,
+    )
     clock.advance(seconds=1)
 
     def today():

@@ -21,6 +21,8 @@ PUBLIC = frozenset(
         ("POST", "/api/v1/auth/password/reset/request"),
         ("POST", "/api/v1/auth/password/reset/confirm"),
         ("POST", "/api/v1/auth/login"),
+        ("POST", "/api/v1/auth/email-code/start"),
+        ("POST", "/api/v1/auth/email-code/finish"),
         ("POST", "/api/v1/auth/mfa/challenge/verify"),
         ("POST", "/api/v1/auth/mfa/challenge/email-code/send"),
         ("POST", "/api/v1/auth/passkeys/login/start"),

@@ -9,7 +9,7 @@ from app.core.errors import DatabaseUnavailable
 from app.login import completion
 from app.mfa import queries
 from app.store import redis as redis_client
-from tests.support import servers
+from tests.support import email_code, servers
 from tests.support.api import ApiClient
 from tests.support.authenticator import finish_setup, start_setup
 from tests.support.challenge import give_totp, send_code, start_login, verify, wrong
@@ -102,6 +102,16 @@ def test_a_code_is_mailed(rt, api, user):
     [code] = re.findall(r"\b\d{8}\b", text_of(mail.message))
     verify(api, flow_token, wrong(code), "email_code").fails(401, WRONG)
     verify(api, flow_token, code, "email_code").ok()
+
+
+def test_a_mailed_code_signs_in(rt, api, user, monkeypatch):
+    """What counts starts asks once: a lost answer lets the mail go."""
+    monkeypatch.setattr(rt.limits.rates, "take", lambda *_, **__: None)
+    email_code.switch_on(rt)
+    flow_token, code = email_code.mailed_code(rt, api, user)
+    email_code.finish(api, flow_token, wrong(code)).fails(401, WRONG)
+    email_code.finish(api, flow_token, code).ok()
+    email_code.finish(api, flow_token, code).fails(401, "auth.mfa_flow_invalid")
 
 
 def test_a_removed_factor_voids_what_waits(rt, app, api, user, clock):

@@ -10,6 +10,7 @@ from app.login import second_factor
 from app.sessions import service
 from app.sessions.models import LoginSession
 from app.store import redis as redis_client
+from tests.support import email_code
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp, send_code, start_login, verify
 from tests.support.commands import CommandLine
@@ -158,6 +159,16 @@ def test_no_login_code_is_sent(rt, api, user):
     configure(rt, mail_smtp_host="localhost", mail_from_address="files@files.example")
     configure(rt, auth_email_code_login_enabled=True)
     send_code(api, "mfa_" + 32 * "0").fails(503, "internal_server_error")
+
+
+@pytest.mark.both_databases
+def test_no_code_signs_in(rt, api, user):
+    email_code.switch_on(rt)
+    api.post(email_code.START, {"email": user.email}).fails(503, "internal_server_error")
+    api.post(email_code.START, {"email": "no@example.com"}).fails(503, "internal_server_error")
+    assert email_code.mails(rt) == []
+    token = "emc_" + 32 * "0"
+    email_code.finish(api, token, "12345678").fails(503, "internal_server_error")
 
 
 def test_settings_can_still_be_changed(rt, api, user):

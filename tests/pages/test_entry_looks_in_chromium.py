@@ -30,6 +30,11 @@ Walk = Callable[[Page, Site], Iterator[str]]
 STATE = {"allow_user_registration": True, "password_login_enabled": True}
 INVITATION = {"email": "bob@example.com", "expires_at": "2026-12-02T10:00:00Z"}
 CHALLENGE = "mfa=required&flow=mfa_abc&expires_in=300&methods=totp,recovery_code,email_code"
+TRUSTING = f"{CHALLENGE}&remember_device_secs=2592000"
+# Lets the page wait for a code that was mailed.
+MAILED = """history.replaceState({emailCode: {
+  token: "emc_abc", email: "maximilian.freiherr-von-thurn@analytical-society.example",
+  endsAt: Date.now() + 600000, againAt: Date.now() + 60000}}, "")"""
 PROVIDERS = [
     {"key": "acme", "kind": "generic_oidc", "display_name": "Acme <b>Corp</b>", "icon_url": None},
     {"key": "long", "kind": "generic_oidc", "display_name": "Long" * 30, "icon_url": None},
@@ -82,11 +87,24 @@ def further_steps(page: Page, site: Site) -> Iterator[str]:
     page.get_by_role("radio", name="E-mail").check()
     expect(page.get_by_role("button", name="Send code")).to_be_visible()
     yield "code by mail"
-    page.goto(f"/login?{CHALLENGE}")
+    page.goto(f"/login?{TRUSTING}")
     expect(page.get_by_label("Code from your authenticator app")).to_be_focused()
+    expect(page.locator("#trust")).to_be_visible()
     send(page)
     marked(page)
     yield "code"
+    page.goto("/login")
+    page.evaluate(MAILED)
+    page.reload()
+    expect(page.get_by_label("Code from the e-mail")).to_be_focused()
+    send(page)
+    marked(page)
+    yield "mailed code"
+    page.locator(".mailbox .link").click()
+    fill(page, email="ada@")
+    send(page)
+    marked(page)
+    yield "address for a code"
     page.goto("/login?external_auth=email_required&flow=oev_1")
     expect(page.get_by_role("heading", name="You are new here")).to_be_focused()
     send(page)

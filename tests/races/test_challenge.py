@@ -12,6 +12,7 @@ from app.core.clock import Clock
 from app.login import second_factor
 from app.mfa.models import MfaRecoveryCode
 from app.sessions.models import LoginSession
+from tests.support import email_code
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp, send_code, start_login, verify, wrong
 from tests.support.factories import audit_rows, configure, count, make_user
@@ -182,6 +183,47 @@ def test_two_methods_at_once_open_one_session(rt, app, api, user, mailed, clock)
     jobs = [lambda t=t: verify(ApiClient(app), flow_token, *t) for t in typed]
     assert codes_of(run_concurrently(jobs)) == {"success": 1, INVALID: 2}
     assert count(rt, LoginSession) == 1
+
+
+# --- a code instead of a password ----------------------------------------------------------------
+
+
+@pytest.fixture
+def sign_in(rt, api, user):
+    """A sign-in that waits for the code that was mailed."""
+    email_code.switch_on(rt)
+    return email_code.mailed_code(rt, api, user)
+
+
+def test_of_32_right_codes_to_sign_in_with_one_opens_a_session(rt, app, sign_in):
+    answers = run_concurrently([lambda: email_code.finish(ApiClient(app), *sign_in)] * 32)
+    assert codes_of(answers) == {"success": 1, INVALID: 31}
+    assert count(rt, LoginSession) == 1
+    assert [a.set_cookies for a in answers if a.status != 200] == [{}] * 31
+    assert len(audit_rows(rt, "user_email_code_sign_in")) == 1
+
+
+def test_of_32_right_codes_one_leads_to_the_second_step(rt, app, user, enabled, sign_in):
+    answers = run_concurrently([lambda: email_code.finish(ApiClient(app), *sign_in)] * 32)
+    assert codes_of(answers) == {"success": 1, INVALID: 31}
+    assert len(audit_rows(rt, "user_email_code_sign_in")) == 1
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_of_32_wrong_codes_to_sign_in_with_five_are_judged(rt, app, api, user, sign_in, is_known):
+    flow_token, code = sign_in
+    if not is_known:
+        flow_token = email_code.start(api, "nobody@example.com")
+    jobs = [lambda: email_code.finish(ApiClient(app), flow_token, wrong(code))] * 32
+    assert codes_of(run_concurrently(jobs)) == {WRONG: 4, EXCEEDED: 1, INVALID: 27}
+    email_code.finish(api, flow_token, code).fails(401, INVALID)
+    assert count(rt, LoginSession) == 0
+
+
+def test_of_simultaneous_starts_one_mails(rt, app, user):
+    email_code.switch_on(rt)
+    run_concurrently([lambda: email_code.start(ApiClient(app), user.email)] * 16)
+    assert len(email_code.mails(rt)) == 1
 
 
 # --- real workers --------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ def test_a_new_installation_needs_an_admin(api):
         "allow_user_registration": True,
         "passkey_login_enabled": True,
         "password_login_enabled": True,
+        "email_code_sign_in_enabled": False,
     }
 
 

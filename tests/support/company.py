@@ -11,6 +11,7 @@ from playwright.sync_api import Page
 
 from app.access_tokens.models import AccessToken
 from app.audit.models import AuditEntry, AuditHour
+from app.browsers.models import Browser
 from app.core.access import Scope
 from app.passkeys.models import Passkey
 from app.sessions.models import LoginSession
@@ -128,6 +129,10 @@ def _add_past(site: Site) -> None:
         session.add_all([*entries, *hours])
     ids = factories.add_passkeys(site.rt, site.ada, 2)
     names = ("Chrome on Linux", "Security key in the drawer of the office on the second floor")
+    month = timedelta(days=DAYS)
+    site.configure(auth_mfa_trusted_device_secs=int(month.total_seconds()))
+    with site.rt.transaction() as session:
+        session.add_all(_browser(site, number, month) for number in range(3))
     with site.rt.transaction() as session:
         for id_, name in zip(ids, names, strict=True):
             session.execute(sa.update(Passkey).where(Passkey.id == id_).values(name=name))
@@ -160,6 +165,22 @@ def _add_tokens(site: Site, owner: int) -> None:
     ]
     with site.rt.transaction() as session:
         session.add_all(rows)
+
+
+def _browser(site: Site, number: int, trusted_for: timedelta) -> Browser:
+    """Return a browser that is trusted."""
+    seen = site.rt.clock.now() - timedelta(days=number)
+    return Browser(
+        user_id=site.ada.id,
+        digest=f"digest {number}",
+        name=("Safari on Mac", "Samsung Internet on Android", "Unknown browser")[number],
+        ip_address=ADDRESSES[number],
+        first_seen_at=seen - timedelta(days=90),
+        last_seen_at=seen,
+        remembered_at=seen,
+        remembered_until=seen + trusted_for,
+        seen_since_reset=True,
+    )
 
 
 def _hour(moment: datetime) -> datetime:

@@ -3,7 +3,7 @@
 
 import { call } from "../base/api.js";
 import { byId, el, replace } from "../base/dom.js";
-import { load } from "../base/retry.js";
+import { load, onDemand } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
 import { showVerification } from "../base/verification.js";
 import { open } from "../console/open.js";
@@ -16,12 +16,15 @@ open(async (me) => {
   const address = new URLSearchParams(window.location.search);
   showVerification(address, { own: { "register-activated": "email.is_confirmed" } });
   if (address.get("contact_verification") === "email-changed") nameIsNew();
-  const [ways, passkeys, factors] = await load(() =>
+  const trusts = byId("main").dataset.trustsBrowsers !== undefined;
+  const browsers = trusts ? await onDemand(() => import("./browsers.js")) : null;
+  const [ways, passkeys, factors, trusted] = await load(() =>
     orSignIn(
       Promise.all([
         call("get", "/auth/confirmation"),
         call("get", "/auth/passkeys"),
         call("get", "/auth/mfa"),
+        browsers?.list() ?? [],
       ]),
     ),
   );
@@ -30,5 +33,6 @@ open(async (me) => {
   showPassword(password, me, ways.methods.includes("password"));
   showPasskeys(keys, passkeys);
   showTwoStep(twoStep, factors, me.username);
-  replace(byId("content"), email, password.firstChild && password, keys, twoStep);
+  const others = browsers ? [browsers.section(trusted, twoStep)] : [];
+  replace(byId("content"), email, password.firstChild && password, keys, twoStep, others);
 });

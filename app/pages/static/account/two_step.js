@@ -93,6 +93,7 @@ export function showTwoStep(host, { factors, recovery_codes_remaining: left }, u
 async function reload(host, username) {
   showTwoStep(host, await orSignIn(call("get", "/auth/mfa")), username);
   host.querySelector("h2")?.focus();
+  host.dispatchEvent(new Event("changed"));
 }
 
 /**

@@ -53,6 +53,18 @@ export function kept(store, key) {
   }
 }
 
+const SHORT = "short_session";
+
+/** Whether sessions that begin in this browser are to outlast its window: its last choice. */
+export function staysSignedIn() {
+  return !kept("localStorage", SHORT);
+}
+
+/** @param {boolean} isWanted */
+export function chooseToStay(isWanted) {
+  keep("localStorage", SHORT, isWanted ? "" : "1");
+}
+
 /** Forgets what this tab kept: it is of somebody who has gone. */
 export function forget() {
   memory.clear();

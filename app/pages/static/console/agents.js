@@ -33,6 +33,16 @@ export function deviceWords(agent) {
 }
 
 /**
+ * What the service calls a browser, such as "Firefox on Windows".
+ * @param {string} name
+ */
+export function browserWords(name) {
+  const [browser = "", platform] = name.split(" on ");
+  if (platform) return t("agent.on", { browser, platform });
+  return name === "Unknown browser" ? t("agent.unknown") : name;
+}
+
+/**
  * @param {[RegExp, string][]} known
  * @param {string | null} agent
  */

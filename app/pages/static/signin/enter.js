@@ -3,7 +3,7 @@
 
 import { call, Refusal } from "../base/api.js";
 import { t } from "../base/i18n.js";
-import { csrfToken } from "../base/kept.js";
+import { csrfToken, staysSignedIn } from "../base/kept.js";
 import { leaveFor } from "../base/page.js";
 import { adoptPreferences } from "../base/preferences.js";
 import { showNotice } from "../base/problem.js";
@@ -19,7 +19,8 @@ import { afterSignIn, withReturnPath } from "../base/return_path.js";
  */
 export async function enter(identifier, password, { outcome, to = afterSignIn(), ...waiting }) {
   try {
-    await call("post", "/auth/login", { body: { identifier, password } });
+    const body = { identifier, password, remember: staysSignedIn() };
+    await call("post", "/auth/login", { body });
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== "auth.pending_activation") {
       return leaveFor(withReturnPath(`/login?${outcome}=1`));

@@ -6,7 +6,7 @@ import { brandMark } from "../base/brands.js";
 import { el } from "../base/dom.js";
 import { act, field, handle, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
-import { keep } from "../base/kept.js";
+import { keep, staysSignedIn } from "../base/kept.js";
 import { leaveFor } from "../base/page.js";
 import { clearProblem } from "../base/problem.js";
 import { afterSignIn } from "../base/return_path.js";
@@ -54,7 +54,8 @@ function mark({ icon_url, kind, display_name }) {
 function begin(button, { kind, key }) {
   stop();
   return act(button, t("login.leaving"), async () => {
-    const options = { path: { kind, provider: key }, body: { return_path: afterSignIn() } };
+    const body = { return_path: afterSignIn(), remember: staysSignedIn() };
+    const options = { path: { kind, provider: key }, body };
     const { authorization_url } = await call(
       "post",
       "/auth/external-auth/{kind}/{provider}/start",

@@ -2,7 +2,7 @@
 // Signing in: by password, passkey or provider, and whatever comes in between.
 
 import { call, Refusal } from "../base/api.js";
-import { csrfToken, keep } from "../base/kept.js";
+import { chooseToStay, csrfToken, keep, staysSignedIn } from "../base/kept.js";
 import { el, input, replace } from "../base/dom.js";
 import { act, focusFirst, handle } from "../base/form.js";
 import { t } from "../base/i18n.js";
@@ -34,13 +34,18 @@ function takeFlow() {
   const url = new URL(window.location.href);
   const { state } = window.history;
   const taken = (/** @type {string} */ name) => String(address.get(name) ?? state?.[name] ?? "");
-  const given = { flow: taken("flow"), expires_in: taken("expires_in"), methods: taken("methods") };
+  const given = {
+    flow: taken("flow"),
+    expires_in: taken("expires_in"),
+    methods: taken("methods"),
+    remember_device_secs: taken("remember_device_secs"),
+  };
   for (const name of Object.keys(given)) url.searchParams.delete(name);
   if (given.flow) window.history.replaceState({ ...state, ...given }, "", url);
   return given;
 }
 
-const { flow, expires_in, methods } = takeFlow();
+const { flow, expires_in, methods, remember_device_secs } = takeFlow();
 
 /**
  * Goes on after any sign-in.
@@ -61,12 +66,18 @@ async function goOn(step) {
   return leaveFor(afterSignIn());
 }
 
-/** @param {Pick<MfaRequired, "flow_token" | "expires_in" | "methods">} challenge */
+/** @param {Omit<MfaRequired, "status">} challenge */
 async function showSecondFactor(challenge) {
   stopOffering();
   clearProblem();
   const { secondFactor } = await onDemand(() => import("./second_factor.js"));
   secondFactor(challenge, goOn);
+}
+
+function stayBox() {
+  const box = input("stay");
+  box.checked = staysSignedIn();
+  box.addEventListener("change", () => chooseToStay(box.checked));
 }
 
 function passwordForm() {
@@ -77,7 +88,8 @@ function passwordForm() {
     own: { "auth.credentials_failed": "login.wrong" },
     async submit({ identifier = "", password = "" }) {
       stopOffering();
-      await goOn(await call("post", "/auth/login", { body: { identifier, password } }));
+      const body = { identifier, password, remember: staysSignedIn() };
+      await goOn(await call("post", "/auth/login", { body }));
     },
     actions: ({ code }) => (SWITCHED_OFF.test(code) ? [loadAgain()] : []),
     taken(refusal) {
@@ -127,7 +139,7 @@ function passkeyButton() {
   if (!button) return;
   if (!webauthn.isPossible()) {
     button.hidden = true;
-    showOr(false);
+    showOr(document.getElementById("email-code") !== null);
     return;
   }
   const signIn = async () => {
@@ -149,9 +161,8 @@ async function signInByPasskey({ flow_id, public_key }, mediation) {
   const options = public_key.publicKey;
   const credential = await webauthn.usePasskey(options, mediation);
   try {
-    await goOn(
-      await call("post", "/auth/passkeys/login/finish", { body: { flow_id, credential } }),
-    );
+    const body = { flow_id, credential, remember: staysSignedIn() };
+    await goOn(await call("post", "/auth/passkeys/login/finish", { body }));
   } catch (error) {
     const told = onDemand(() => import("../base/signals.js")).then(({ forgetUnknown }) =>
       forgetUnknown(error, options.rpId, credential.id),
@@ -169,6 +180,25 @@ function showPasskeyProblem(error) {
   }
   const actions = error instanceof Refusal && SWITCHED_OFF.test(error.code) ? [loadAgain()] : [];
   showProblem(error, { own: OF_PASSKEYS, actions });
+}
+
+function emailCodeButton() {
+  const button = document.getElementById("email-code");
+  button?.addEventListener("click", () =>
+    act(button, t("login.leaving"), async () => {
+      stopOffering();
+      const [{ askForCode }, { wayBack }] = await onDemand(() =>
+        Promise.all([import("./email_code.js"), import("./stage.js")]),
+      );
+      const typed = /** @type {HTMLInputElement | null} */ (document.getElementById("identifier"));
+      const show = wayBack(button);
+      const back = () => {
+        show();
+        offerAutofill();
+      };
+      askForCode(typed?.value.includes("@") ? typed.value.trim() : "", { goOn, back });
+    }),
+  );
 }
 
 /** What stands between the password and the other ways. */
@@ -203,7 +233,8 @@ async function completeForm() {
   if (state.setup_state === "needs_admin") return leaveFor("/setup");
   if (state.setup_state === "needs_storage") note("warn", t("login.needs_storage"));
   const hasPasskeys = state.passkey_login_enabled && webauthn.isPossible();
-  if (!state.password_login_enabled && !hasPasskeys && !providerCount)
+  const hasOthers = providerCount || state.email_code_sign_in_enabled;
+  if (!state.password_login_enabled && !hasPasskeys && !hasOthers)
     showNotice(t("login.nothing_offered"), { kind: "warn" });
   return undefined;
 }
@@ -216,12 +247,20 @@ start(async () => {
       flow_token: flow,
       expires_in: Number(expires_in) || 300,
       methods: /** @type {MfaRequired["methods"]} */ (offered),
+      remember_device_secs: Number(remember_device_secs) || 0,
     });
+  }
+  const waiting = window.history.state?.emailCode;
+  if (waiting?.endsAt > Date.now()) {
+    const { enterCode } = await onDemand(() => import("./email_code.js"));
+    return enterCode(waiting, { goOn, back: () => window.location.reload() });
   }
   const isUnknown = address.get("external_auth") === "email_required" && flow;
   if (!isUnknown) {
+    stayBox();
     passwordForm(); // first of all: it can be seen, and sent
     passkeyButton();
+    emailCodeButton();
   }
   if (window.location.search) (await onDemand(() => import("./outcomes.js"))).showOutcome(address);
   if (isUnknown) {

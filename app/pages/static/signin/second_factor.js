@@ -5,6 +5,7 @@ import { call, Refusal } from "../base/api.js";
 import { el, replace, say } from "../base/dom.js";
 import { field, handle, mark, textInput } from "../base/form.js";
 import { t } from "../base/i18n.js";
+import { staysSignedIn } from "../base/kept.js";
 import { sendButton } from "../base/pause.js";
 import { showNotice, showProblem } from "../base/problem.js";
 import { show, tabs } from "./stage.js";
@@ -14,6 +15,8 @@ import { show, tabs } from "./stage.js";
 /** @typedef {"totp" | "recovery_code" | "email_code"} Method */
 
 const LAST_MINUTE_SECONDS = 60;
+const HOUR_SECONDS = 3600;
+const DAY_SECONDS = 86400;
 const KNOWN = ["totp", "recovery_code", "email_code"];
 const ENDS_FLOW = ["auth.mfa_flow_expired", "auth.mfa_flow_invalid", "auth.mfa_attempts_exceeded"];
 const AT_FIELD = [
@@ -24,7 +27,7 @@ const AT_FIELD = [
 ];
 
 /**
- * @param {Pick<MfaRequired, "flow_token" | "expires_in" | "methods">} challenge
+ * @param {Omit<MfaRequired, "status">} challenge
  * @param {(step: Data<"post", "/auth/mfa/challenge/verify">) => Promise<unknown>} goOn
  */
 export function secondFactor(challenge, goOn) {
@@ -36,6 +39,7 @@ export function secondFactor(challenge, goOn) {
   const label = el("span");
   const hint = el("span");
   const sending = el("div", { class: "sending" });
+  const trust = trustBox(challenge.remember_device_secs);
   const choose = (/** @type {Method} */ chosen) => {
     method = chosen;
     label.textContent = t(`mfa.${method}.label`);
@@ -57,14 +61,16 @@ export function secondFactor(challenge, goOn) {
       ),
     sending,
     field(label, input, { hint }),
+    trust,
     el("button", { type: "submit", class: "primary" }, t("mfa.submit")),
   );
   choose(method);
   handle(form, {
     busy: t("mfa.busy"),
     fields: Object.fromEntries(AT_FIELD.map((code) => [code, "code"])),
-    async submit({ code = "" }) {
-      const body = { flow_token: challenge.flow_token, method, code };
+    async submit({ code = "", trust = "" }) {
+      const trusts = trust ? { remember_device: true } : {};
+      const body = { flow_token: challenge.flow_token, method, code, ...trusts };
       await goOn(await call("post", "/auth/mfa/challenge/verify", { body }));
     },
     taken(refusal) {
@@ -76,6 +82,26 @@ export function secondFactor(challenge, goOn) {
     focus: input,
   });
   remind(challenge.expires_in, form);
+}
+
+/**
+ * Whether this step is to be left out here from now on; null where that is not offered, or where
+ * nothing is to outlast the window.
+ * @param {number} seconds
+ */
+function trustBox(seconds) {
+  if (!seconds || !staysSignedIn()) return null;
+  const days = Math.floor(seconds / DAY_SECONDS);
+  const label = days
+    ? t("mfa.trust_days", { count: days })
+    : t("mfa.trust_hours", { count: Math.floor(seconds / HOUR_SECONDS) });
+  return el(
+    "div",
+    { class: "tick" },
+    el("input", { type: "checkbox", id: "trust", name: "trust", "aria-describedby": "trust-hint" }),
+    el("label", { for: "trust" }, label),
+    el("p", { class: "hint", id: "trust-hint" }, t("mfa.trust_hint")),
+  );
 }
 
 /** @param {Refusal} refusal */
