@@ -183,7 +183,7 @@ def checked(typed: str, pepper: tuple[Way, bytes] | None = None) -> Foreign:
     scheme = _context.identify(text)
     if scheme is None or scheme == schemes.FirebaseScrypt.name:
         raise ValueError(f"is of no kind that can be verified; known are {KNOWN}")
-    require_complete(scheme, text)
+    require_usable(scheme, text, MAX_LENGTH - _SECRET_LENGTH if pepper else MAX_LENGTH)
     return Foreign(name or NAMES[scheme], text, *(pepper or ()))
 
 
@@ -203,12 +203,12 @@ def checked_firebase(
         raise ValueError(f"needs a signer_key of {schemes.SIGNER_KEY_BYTES} bytes in Base64")
     settings = f"ln={mem_cost},r={rounds},p=1"
     text = f"{schemes.FirebaseScrypt.default_ident}{settings}${encoded(salted)}${encoded(hashed)}"
-    require_complete(schemes.FirebaseScrypt.name, text)
+    require_usable(schemes.FirebaseScrypt.name, text, MAX_LENGTH - _SECRET_LENGTH)
     return Foreign(_FIREBASE, text, Way.SIGNER, secret)
 
 
-def require_complete(scheme: str, text: str) -> None:
-    """Refuse a hash that is damaged, does not fit its column, or costs too much.
+def require_usable(scheme: str, text: str, max_length: int) -> None:
+    """Refuse a hash that is damaged, too long for its column, or costs too much.
 
     Raises: ValueError.
     """
@@ -218,8 +218,8 @@ def require_complete(scheme: str, text: str) -> None:
         raise ValueError(f"is no complete hash of the kind {scheme}") from None
     if not read.checksum:
         raise ValueError(f"is no complete hash of the kind {scheme}")
-    if len(text) > MAX_LENGTH - _SECRET_LENGTH:
-        raise ValueError(f"is longer than {MAX_LENGTH - _SECRET_LENGTH} characters ({scheme})")
+    if len(text) > max_length:
+        raise ValueError(f"is longer than {max_length} characters ({scheme})")
     memory = MEMORY_KIB[scheme](read) if scheme in MEMORY_KIB else 0
     if memory > MAX_MEMORY_KIB or getattr(read, "parallelism", 1) > MAX_LANES:
         raise ValueError(f"costs too much: its memory or its number of lanes ({scheme})")

@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 from base64 import b64encode
-from typing import Any
+from typing import Any, ClassVar
 
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
@@ -59,7 +59,7 @@ class Drupal(Phpass):
     checksum_size = 43
     default_ident = "$S$"
     ident_values = ("$S$",)
-    ident_aliases: dict[str, str] = {}
+    ident_aliases: ClassVar = {}
 
     def _calc_checksum(self, secret: str | bytes) -> str:
         password = as_bytes(secret)
@@ -112,11 +112,8 @@ class FirebaseScrypt(scrypt):
         return cls(**parsed | {"ident": cls.default_ident})
 
     def _calc_checksum(self, secret: str | bytes) -> bytes:
-        signer_key, password = (
-            as_bytes(secret)[:SIGNER_KEY_BYTES],
-            as_bytes(secret)[SIGNER_KEY_BYTES:],
-        )
-        key = scrypt_key(
-            password, self.salt, n=1 << self.rounds, r=self.block_size, p=self.parallelism, keylen=32
-        )
+        typed = as_bytes(secret)
+        signer_key, password = typed[:SIGNER_KEY_BYTES], typed[SIGNER_KEY_BYTES:]
+        cost, size = 1 << self.rounds, self.block_size
+        key = scrypt_key(password, self.salt, n=cost, r=size, p=self.parallelism, keylen=32)
         return Cipher(AES(key), CTR(bytes(16))).encryptor().update(signer_key)

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 from passlib.utils.binary import ab64_encode, b64s_encode
 
 DIGEST_BYTES = {"sha1": 20, "sha256": 32, "sha512": 64}
-# Shorter ones could be met by chance.
-LEAST_BYTES = 16
+# Others have lost some.
+KEY_BYTES = (16, 20, 24, 28, 32, 48, 64, 128)
 SCRYPT_BYTES = 32
+LONG_SCRYPT_BYTES = 64
+ASP_NET_BYTES = 32
 _ASP_NET = struct.Struct(">BIII")
 _ASP_NET_DIGESTS = ("sha1", "sha256", "sha512")
 
@@ -29,8 +31,8 @@ def pbkdf2(digest: str, rounds: int, salt: bytes, key: bytes) -> str:
 
     Raises: ValueError.
     """
-    if len(key) < LEAST_BYTES:
-        raise ValueError("too short")
+    if len(key) not in KEY_BYTES:
+        raise ValueError("cut off")
     size = DIGEST_BYTES[digest]
     name = "pbkdf2" if digest == "sha1" else f"pbkdf2-{digest}"
     name += "-cut" if len(key) < size else ""
@@ -38,12 +40,12 @@ def pbkdf2(digest: str, rounds: int, salt: bytes, key: bytes) -> str:
 
 
 def scrypt(cost: int, found: Mapping[str, str], salt: bytes, key: bytes) -> str:
-    """Return passlib's spelling, with the first bytes of a longer key.
+    """Return passlib's spelling, with the first half of a long key.
 
     Raises: ValueError.
     """
-    if cost.bit_count() != 1 or len(key) < SCRYPT_BYTES:
-        raise ValueError("no power of two, or too short")
+    if cost.bit_count() != 1 or len(key) not in (SCRYPT_BYTES, LONG_SCRYPT_BYTES):
+        raise ValueError("no power of two, or cut off")
     settings = f"ln={cost.bit_length() - 1},r={int(found['r'])},p={int(found['p'])}"
     return f"$scrypt${settings}${encoded(salt)}${encoded(key[:SCRYPT_BYTES])}"
 
@@ -61,17 +63,25 @@ def decoded(text: str) -> bytes:
     return b64decode(text + "=" * (-len(text) % 4), validate=True)
 
 
+def _whole(key: bytes, size: int) -> bytes:
+    if len(key) != size:
+        raise ValueError("cut off")
+    return key
+
+
 def _werkzeug_pbkdf2(found: Any) -> str:
-    key = bytes.fromhex(found["key"])
+    key = _whole(bytes.fromhex(found["key"]), DIGEST_BYTES[found["digest"]])
     return pbkdf2(found["digest"], int(found["rounds"]), found["salt"].encode(), key)
 
 
 def _werkzeug_scrypt(found: Any) -> str:
-    return scrypt(int(found["n"]), found, found["salt"].encode(), bytes.fromhex(found["key"]))
+    key = _whole(bytes.fromhex(found["key"]), LONG_SCRYPT_BYTES)
+    return scrypt(int(found["n"]), found, found["salt"].encode(), key)
 
 
 def _django_scrypt(found: Any) -> str:
-    return scrypt(int(found["n"]), found, found["salt"].encode(), decoded(found["key"]))
+    key = _whole(decoded(found["key"]), LONG_SCRYPT_BYTES)
+    return scrypt(int(found["n"]), found, found["salt"].encode(), key)
 
 
 def _kratos_pbkdf2(found: Any) -> str:
@@ -91,7 +101,7 @@ def _asp_net(found: Any) -> str:
     data = decoded(found[0])
     _, digest, rounds, salt_size = _ASP_NET.unpack_from(data)
     salt, key = data[_ASP_NET.size :][:salt_size], data[_ASP_NET.size + salt_size :]
-    return pbkdf2(_ASP_NET_DIGESTS[digest], rounds, salt, key)
+    return pbkdf2(_ASP_NET_DIGESTS[digest], rounds, salt, _whole(key, ASP_NET_BYTES))
 
 
 def _rest(found: Any) -> str:
