@@ -7,6 +7,7 @@ most expensive hash of any account.
 
 import hmac
 import re
+import unicodedata
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -39,6 +40,8 @@ MAX_SECONDS = 1.0  # for one check
 MAX_MEMORY_KIB = 256 * 1024
 MAX_LANES = 16
 _BCRYPT = re.compile(r"\$2[abxy]?\$\d\d\$")
+# Firebase's own interface answers in the alphabet of URLs, its command in the usual one.
+_USUAL = str.maketrans("-_", "+/")
 _DJANGO, _LDAP, _FIREBASE = "Django", "LDAP", "Firebase"
 
 # Each scheme with whose it is, unless others use it as well.
@@ -121,9 +124,10 @@ def parts_of(stored: str) -> Parts:
 
 
 def mixed(password: str, way: Way | None, secret: bytes) -> str | bytes:
-    """Return what is hashed for a password."""
+    """Return what is hashed for a password, by HMAC in the form that Flask-Security gives it."""
     if way is Way.HMAC:
-        return b64encode(hmac.digest(secret, password.encode(), "sha512"))
+        typed = unicodedata.normalize("NFKD", password).encode()
+        return b64encode(hmac.digest(secret, typed, "sha512"))
     if way is Way.APPENDED:
         return password.encode() + secret
     return secret + password.encode() if way is Way.SIGNER else password
@@ -195,14 +199,15 @@ def checked_firebase(
     Raises: ValueError, whose text repeats nothing of the hash.
     """
     try:
-        salted, hashed = decoded(salt) + decoded(salt_separator), decoded(typed)
-        secret = decoded(signer_key)
+        texts = (salt, salt_separator, typed, signer_key)
+        of_account, separator, hashed, secret = (decoded(one.translate(_USUAL)) for one in texts)
     except ValueError:
         raise ValueError("and the parameters of Firebase must be Base64") from None
     if len(secret) != schemes.SIGNER_KEY_BYTES:
         raise ValueError(f"needs a signer_key of {schemes.SIGNER_KEY_BYTES} bytes in Base64")
     settings = f"ln={mem_cost},r={rounds},p=1"
-    text = f"{schemes.FirebaseScrypt.default_ident}{settings}${encoded(salted)}${encoded(hashed)}"
+    salted = encoded(of_account + separator)
+    text = f"{schemes.FirebaseScrypt.default_ident}{settings}${salted}${encoded(hashed)}"
     require_usable(schemes.FirebaseScrypt.name, text, MAX_LENGTH - _SECRET_LENGTH)
     return Foreign(_FIREBASE, text, Way.SIGNER, secret)
 

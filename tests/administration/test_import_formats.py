@@ -14,7 +14,9 @@ from tests.support.foreign_hashes import (
     DEVISE,
     DEVISE_PEPPER,
     FLASK_SECURITY,
+    FLASK_SECURITY_DECOMPOSED,
     FLASK_SECURITY_PEPPER,
+    FLASK_SECURITY_TYPED,
     PASSWORD,
     VECTORS,
 )
@@ -182,6 +184,11 @@ def test_a_pepper_of_flask_security(run, api, stored, kind):
     signs_in(api, stored, PASSWORD)
 
 
+def test_letters_that_flask_security_takes_apart(run, api, stored):
+    run({**ANNS, "hash": FLASK_SECURITY_DECOMPOSED}, pepper=FLASK_SECURITY_PEPPER)
+    signs_in(api, stored, FLASK_SECURITY_TYPED)
+
+
 def test_a_pepper_of_devise(run, api, stored):
     run({**ANNS, "hash": DEVISE}, pepper=DEVISE_PEPPER, options=["--pepper-appended"])
     signs_in(api, stored, PASSWORD)
@@ -263,6 +270,15 @@ def test_parameters_of_firebase_that_do_not_fit_are_refused(run, members, said):
     project = FIREBASE.line["firebase"] | members
     [refused] = run({**ANNS, **FIREBASE.line, "firebase": project})["refused"]
     assert said in refused["msg"]
+
+
+def test_firebase_may_be_written_in_the_alphabet_of_urls(run, api, stored):
+    urls = str.maketrans("+/", "-_")
+    project = FIREBASE.line["firebase"]
+    project = project | {name: project[name].translate(urls) for name in ("salt", "signer_key")}
+    hashed = FIREBASE.line["hash"].translate(urls)
+    assert run({**ANNS, "hash": hashed, "firebase": project})["created"] == 1
+    signs_in(api, stored, FIREBASE.password)
 
 
 def test_firebase_takes_no_pepper(run):

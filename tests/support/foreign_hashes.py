@@ -165,5 +165,8 @@ FLASK_SECURITY = {
         "HLDBRd9JVYgYijRW8Wl.3ZuXzj7TpIm5aO/Ozw"
     ),
 }
+# Of the password that its form made of FLASK_SECURITY_TYPED.
+FLASK_SECURITY_TYPED = "fünf große Pferde"
+FLASK_SECURITY_DECOMPOSED = "$2b$04$DR.HCKWCIwznkJqmSL.6d.y8N8UIeFzsIY9Gfj/BHibWRddt8jEgS"
 DEVISE_PEPPER = "0f1e2d3c4b5a69788796a5b4c3d2e1f0" * 4
 DEVISE = "$2a$04$QciCsaeaEGId5P4uVrFinOqfRbuNcJKI.f5Q6QqtmyUnXvNfbsluq"
