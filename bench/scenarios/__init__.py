@@ -7,6 +7,7 @@ from bench.scenarios import (
     administration,
     avatars,
     growth,
+    imports,
     logins,
     nginx,
     pages,
@@ -52,6 +53,12 @@ SCENARIOS = (
         "me, login without its hash and refresh with 1,000 and with 1,000,000 accounts",
         growth.growth,
         databases=("postgres",),
+        is_large=True,
+    ),
+    Scenario(
+        "imports",
+        "10,000 accounts of each format of password hash, and the first login of each",
+        imports.imports,
         is_large=True,
     ),
     Scenario(
