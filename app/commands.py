@@ -19,6 +19,7 @@ from app.settings.cli import group as config
 from app.storage_policies.cli import group as storage
 from app.team_admin.cli import group as teams
 from app.user_admin.import_cli import group as users
+from app.user_admin.token_cli import group as tokens
 from app.web.cli import TopCommands
 
 HELP = {"help_option_names": ["-h", "--help"]}
@@ -34,6 +35,7 @@ COMMANDS = (
     invitations,
     external_auth,
     sessions,
+    tokens,
     config,
     mail,
     storage,

@@ -8,6 +8,7 @@ from flask_migrate import Migrate
 from redis import Redis
 
 from app import commands
+from app.access_tokens import service as access_tokens
 from app.audit_log.views import bp as admin_audit
 from app.avatars import views as avatars
 from app.confirmation.views import bp as confirmation
@@ -40,6 +41,7 @@ from app.operations.views import bp as operations
 from app.operations.views import docs
 from app.own_data.views import bp as own_data
 from app.own_teams.views import bp as own_teams
+from app.own_tokens.views import bp as own_tokens
 from app.pages.views import bp as pages
 from app.passkeys import management as passkeys_management
 from app.passkeys import queries as passkeys_queries
@@ -63,6 +65,7 @@ from app.team_admin.views import bp as admin_teams
 from app.teams.views import bp as teams
 from app.user_admin.views.accounts import bp as admin_users
 from app.user_admin.views.credentials import bp as admin_credentials
+from app.user_admin.views.tokens import bp as admin_tokens
 from app.users import password_secrets
 from app.users import service as users_service
 from app.web import cors, errors, guards, lifecycle, metrics, request
@@ -80,6 +83,7 @@ BLUEPRINTS = (
     mfa,
     login,
     sessions,
+    own_tokens,
     confirmation,
     passwords,
     passkeys,
@@ -97,6 +101,7 @@ BLUEPRINTS = (
     admin_audit,
     admin_system,
     admin_credentials,
+    admin_tokens,
     admin_mail,
     admin_teams,
     admin_external_auth,
@@ -125,7 +130,15 @@ def create_app(
     app.url_map.converters["row"] = request.RowId
     web_runtime.install(app, rt)
     rt.database.on_statement(metrics.QUERIES.inc)
-    guards.install(app, sessions_service.authenticate, users_service.require_still_admin)
+    guards.install(
+        app,
+        guards.Checks(
+            authenticate=sessions_service.authenticate,
+            authenticate_program=access_tokens.authenticate,
+            note_use=access_tokens.note_use,
+            require_still_admin=sessions_service.require_still_admin,
+        ),
+    )
     errors.install(app)
     lifecycle.install(app, rt)
     cors.install(app)

@@ -43,6 +43,9 @@ class Action(StrEnum):
     USER_PASSKEY_LOGIN = "user_passkey_login"
     USER_PASSKEY_RENAME = "user_passkey_rename"
     USER_PASSKEY_DELETE = "user_passkey_delete"
+    USER_TOKEN_CREATE = "user_token_create"
+    USER_TOKEN_RENAME = "user_token_rename"
+    USER_TOKEN_DELETE = "user_token_delete"
     USER_EXTERNAL_AUTH_LOGIN = "user_external_auth_login"
     USER_EXTERNAL_AUTH_LINK = "user_external_auth_link"
     USER_EXTERNAL_AUTH_UNLINK = "user_external_auth_unlink"
@@ -64,6 +67,8 @@ class Action(StrEnum):
     ADMIN_SET_USER_EMAIL = "admin_set_user_email"
     ADMIN_REMOVE_USER_PASSKEY = "admin_remove_user_passkey"
     ADMIN_REMOVE_USER_EXTERNAL_LINK = "admin_remove_user_external_link"
+    ADMIN_CREATE_USER_TOKEN = "admin_create_user_token"
+    ADMIN_REMOVE_USER_TOKEN = "admin_remove_user_token"
     ADMIN_UNLOCK_USER = "admin_unlock_user"
     ADMIN_CREATE_INVITATION = "admin_create_invitation"
     ADMIN_REVOKE_INVITATION = "admin_revoke_invitation"
@@ -104,6 +109,7 @@ class EntityType(StrEnum):
     INVITATION = "invitation"
     MFA_FACTOR = "mfa_factor"
     PASSKEY = "passkey"
+    ACCESS_TOKEN = "access_token"
     EXTERNAL_AUTH_IDENTITY = "external_auth_identity"
     EXTERNAL_AUTH_PROVIDER = "external_auth_provider"
     POLICY_GROUP = "policy_group"
@@ -140,6 +146,13 @@ SUBJECTS = {
         Action.USER_PASSKEY_LOGIN,
         Action.USER_PASSKEY_RENAME,
         Action.USER_PASSKEY_DELETE,
+    ),
+    EntityType.ACCESS_TOKEN: (
+        Action.USER_TOKEN_CREATE,
+        Action.USER_TOKEN_RENAME,
+        Action.USER_TOKEN_DELETE,
+        Action.ADMIN_CREATE_USER_TOKEN,
+        Action.ADMIN_REMOVE_USER_TOKEN,
     ),
     EntityType.EXTERNAL_AUTH_IDENTITY: (
         Action.USER_EXTERNAL_AUTH_LOGIN,

@@ -27,6 +27,8 @@ def record(rt: Runtime, session: Session, event: Event) -> None:
         return
     client = event.client or Client()
     name, details = event.entity_name, event.details
+    if client.token_id is not None:
+        details = {**(details or {}), "token_id": client.token_id}
     queries.add(
         session,
         user_id=event.user_id,

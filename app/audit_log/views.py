@@ -10,7 +10,7 @@ from app.audit_log import export as audit_export
 from app.audit_log import service as audit_log
 from app.audit_log.export import ExportFormat
 from app.audit_log.schemas import AuditActionItem, AuditExportQuery, AuditItem, AuditQuery
-from app.core.access import Operator
+from app.core.access import Operator, Scope
 from app.store.paging import Page, Paging
 from app.web.guards import admin_may_read, admin_required
 from app.web.operation import answers
@@ -33,7 +33,7 @@ def list_entries(page: Paging, **chosen: Any) -> Page:
 
 
 @bp.get("/export")
-@admin_required(confirmation="if_set")
+@admin_required(opened_by=Scope.ADMIN_READ, confirmation="if_set")
 @query_args(AuditExportQuery)
 @answers(
     media_type=EXPORTED,

@@ -31,7 +31,7 @@ from app.avatars.errors import (
     VersionsExhausted,
 )
 from app.avatars.files import Staged, on_disk
-from app.core.access import Principal
+from app.core.access import Principal, Program
 from app.core.client import Client
 from app.core.errors import AppError
 from app.core.multipart import BodyTooLarge, BodyUnreadable, MultipartBody
@@ -109,7 +109,9 @@ class Picture:
         return files.file_key(self.user_id, self.name, self.size)
 
 
-def upload(rt: Runtime, principal: Principal, body: MultipartBody, client: Client) -> Uploaded:
+def upload(
+    rt: Runtime, principal: Principal | Program, body: MultipartBody, client: Client
+) -> Uploaded:
     """Receive an image, render it and make it the account's avatar.
 
     It is applied only if the avatar has not changed since the request was authenticated. Otherwise,
@@ -132,7 +134,9 @@ def upload(rt: Runtime, principal: Principal, body: MultipartBody, client: Clien
     return uploaded
 
 
-def set_source(rt: Runtime, principal: Principal, source: AvatarSource, client: Client) -> Account:
+def set_source(
+    rt: Runtime, principal: Principal | Program, source: AvatarSource, client: Client
+) -> Account:
     """Change the avatar's source; uploaded files are kept for switching back.
 
     Raises: errors.SET_SOURCE; AccountDisabled, TokenInvalid if the account or session ended
@@ -274,7 +278,7 @@ def _render(rt: Runtime, staged: Staged) -> int:
 
 def _publish(
     rt: Runtime,
-    principal: Principal,
+    principal: Principal | Program,
     staged: Staged,
     version: int,
     rendered_bytes: int,

@@ -6,7 +6,7 @@ from werkzeug.routing import BaseConverter
 
 from app.avatars import errors, service
 from app.avatars.schemas import SetAvatarSourceSchema, UploadedAvatarData
-from app.core.access import Principal
+from app.core.access import Principal, Program, Scope
 from app.core.multipart import MultipartBody
 from app.users import service as users
 from app.users.errors import UserNotFound
@@ -41,10 +41,10 @@ bp.record_once(lambda state: state.app.url_map.converters.update(picture_size=Pi
 
 
 @bp.post("/upload")
-@login_required()
+@login_required(opened_by=Scope.PROFILE)
 @file_body
 @answers(UploadedAvatarData(), errors=errors.UPLOAD, name="uploadAvatar")
-def upload(principal: Principal, upload: MultipartBody) -> service.Uploaded:
+def upload(principal: Principal | Program, upload: MultipartBody) -> service.Uploaded:
     """Upload an avatar.
 
     The first part with a file name is used. PNG, JPEG, WebP, GIF, BMP, TIFF and AVIF are
@@ -56,18 +56,18 @@ def upload(principal: Principal, upload: MultipartBody) -> service.Uploaded:
 
 
 @bp.put("/source")
-@login_required()
+@login_required(opened_by=Scope.PROFILE)
 @json_body(SetAvatarSourceSchema)
 @answers(ProfileInfo(), errors=errors.SET_SOURCE, name="setAvatarSource")
-def set_source(principal: Principal, source: AvatarSource) -> Account:
+def set_source(principal: Principal | Program, source: AvatarSource) -> Account:
     """Choose where the avatar comes from; an uploaded one is kept, to switch back to."""
     return service.set_source(runtime(), principal, source=source, client=client())
 
 
 @bp.get("/<picture_size:size>")
-@login_required()
+@login_required(opened_by=Scope.PROFILE_READ)
 @answers(media_type=MEDIA_TYPE, is_conditional=True, errors=errors.SHOW, name="getAvatar")
-def show(principal: Principal, size: str) -> ResponseReturnValue:
+def show(principal: Principal | Program, size: str) -> ResponseReturnValue:
     """Return the uploaded avatar, 512 or 1024 pixels wide."""
     return _picture(principal.account, size)
 

@@ -1,14 +1,11 @@
 """Errors of tokens from mails."""
 
-from app.core.access import AccountDisabled
-from app.core.errors import BadRequest, ErrorCode, Gone
-from app.users.errors import (
-    ADDRESS_REFUSED,
-    EmailBlocked,
-    EmailExists,
-    EmailInvalid,
+from app.core.access import (
+    AccountDisabled,
     PendingActivation,
 )
+from app.core.errors import BadRequest, ErrorCode, Gone
+from app.users.errors import ADDRESS_REFUSED, EmailBlocked, EmailExists, EmailInvalid
 
 
 class ContactVerificationInvalid(BadRequest):

@@ -13,10 +13,14 @@ MAX_CACHED_ADDRESSES = 1024
 
 @dataclass(frozen=True)
 class Client:
-    """The caller's address and user agent; None if unknown."""
+    """The caller's address and user agent; None if unknown.
+
+    `token_id` is that of the access token the request was made with; None without one.
+    """
 
     address: str | None = None
     user_agent: str | None = None
+    token_id: int | None = None
 
     @property
     def network(self) -> str:
@@ -24,11 +28,14 @@ class Client:
         return _network(self.address or "")
 
     @classmethod
-    def of(cls, address: str | None, user_agent: str | None) -> "Client":
+    def of(
+        cls, address: str | None, user_agent: str | None, token_id: int | None = None
+    ) -> "Client":
         """Return a client whose texts fit their columns and hold no character a column refuses."""
         return cls(
             address=(address or "")[:MAX_IP_LENGTH] or None,
             user_agent=_printable(user_agent or "")[:MAX_USER_AGENT_LENGTH] or None,
+            token_id=token_id,
         )
 
 

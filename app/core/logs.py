@@ -15,7 +15,7 @@ from typing import Any, Literal, TextIO
 from gevent.monkey import get_original
 from pythonjsonlogger.json import JsonFormatter
 
-REQUEST_FIELDS = ("request_id", "user_id", "session_id")
+REQUEST_FIELDS = ("request_id", "user_id", "session_id", "token_id")
 # Anything as long as a token may be one, in whatever a client sent. The shortest has 32 characters.
 TOKEN_LIKE = re.compile(r"[\w-]{32,}")
 # What a URL contains only percent-encoded, and what could be mistaken for the end of a field.
@@ -27,9 +27,12 @@ request_fields: ContextVar[dict[str, str | int]] = ContextVar("request_fields")
 access_log = logging.getLogger("gatehouse.access")
 
 
-def note_caller(user_id: int, session_id: str) -> None:
-    """Add the caller's ids to further log lines of this request; no effect outside one."""
-    request_fields.get({}).update(user_id=user_id, session_id=session_id)
+def note_caller(user_id: int, **ids: str | int) -> None:
+    """Add the caller's ids to further log lines of this request; no effect outside one.
+
+    `ids` are `session_id` or `token_id`.
+    """
+    request_fields.get({}).update(user_id=user_id, **ids)
 
 
 class RequestFields(logging.Filter):

@@ -114,16 +114,16 @@ class Hub:
         self._end(self.streams.all())
 
     def open(
-        self, user_id: int, session_id: str, connection: socket.socket | None
+        self, user_id: int, opened_with: str | int, connection: socket.socket | None
     ) -> Stream | None:
-        """Return a new stream for a session that was just authenticated; None if none are accepted.
+        """Return a new stream for a caller who was just authenticated; None if none are accepted.
 
         `connection` is None if the server does not expose the client's connection.
         Raises: WorkerFull, TooManyStreams.
         """
         if not self.streams.is_open():
             return None
-        stream = self.streams.add(user_id, session_id, connection)
+        stream = self.streams.add(user_id, opened_with, connection)
         if not self.streams.is_open():
             self._end([stream])
         return stream
@@ -252,9 +252,11 @@ class Hub:
             return  # checked again at the next heartbeat
 
     def _end_unless_open(self, streams: Collection[Stream]) -> None:
-        ids = {stream.session_id for stream in streams}
-        open_ids = self._ask(lambda: sessions.filter_open(self._rt, ids)) if ids else set()
-        self._end([stream for stream in streams if stream.session_id not in open_ids])
+        ids = {stream.opened_with for stream in streams}
+        open_ids = (
+            self._ask(lambda: sessions.filter_open(self._rt, ids)) if ids else set[str | int]()
+        )
+        self._end([stream for stream in streams if stream.opened_with not in open_ids])
 
     def _ask(self, query: Callable[[], T]) -> T:
         """Return the result of a query; fail at once if one failed less than a second ago."""

@@ -46,7 +46,8 @@ class Stream:
     """One open stream: a bounded queue that the hub fills and the request drains, as its body.
 
     Some ten thousand may be open at a time, so each holds as little as possible: no database
-    connection, request or application context.
+    connection, request or application context. `opened_with` is the id of its session, a text, or
+    of its access token, a number.
     """
 
     __slots__ = (
@@ -57,8 +58,8 @@ class Stream:
         "descriptor",
         "has_ended",
         "is_closed",
+        "opened_with",
         "permit",
-        "session_id",
         "slot",
         "user_id",
     )
@@ -66,13 +67,13 @@ class Stream:
     def __init__(
         self,
         user_id: int,
-        session_id: str,
+        opened_with: str | int,
         permit: str,
         connection: socket.socket | None,
         end: "Callable[[Collection[Stream]], object]",
     ) -> None:
         self.user_id = user_id
-        self.session_id = session_id
+        self.opened_with = opened_with
         self.permit = permit
         self.connection = connection
         self.descriptor = connection.fileno() if connection is not None else None
@@ -221,7 +222,7 @@ class OpenStreams:
         """Return whether streams are accepted."""
         return self._is_open
 
-    def add(self, user_id: int, session_id: str, connection: socket.socket | None) -> Stream:
+    def add(self, user_id: int, opened_with: str | int, connection: socket.socket | None) -> Stream:
         """Return a new stream, which removes itself when it ends.
 
         Raises: WorkerFull, TooManyStreams.
@@ -237,7 +238,7 @@ class OpenStreams:
             self._count -= 1
             REFUSED.labels("user").inc()
             raise TooManyStreams(retry_after=RETRY_SECONDS)
-        stream = Stream(user_id, session_id, permit, connection, self.end)
+        stream = Stream(user_id, opened_with, permit, connection, self.end)
         # The last slot, whose next turn is a whole round away.
         stream.slot = self.ticks % HEARTBEAT_SECONDS
         with self._lock:

@@ -2,7 +2,10 @@
 
 from app.confirmation.errors import MethodNotOffered
 from app.contact_verification.errors import ContactVerificationInvalid
-from app.core.access import AccountDisabled
+from app.core.access import (
+    AccountDisabled,
+    PendingActivation,
+)
 from app.core.errors import (
     AppError,
     BadRequest,
@@ -15,7 +18,7 @@ from app.core.errors import (
 )
 from app.login.errors import CredentialsFailed, LastWayIn, PasswordLoginDisabled
 from app.registration.errors import RegistrationDisabled
-from app.users.errors import EmailInvalid, PendingActivation
+from app.users.errors import EmailInvalid
 
 
 class KindUnknown(NotFound):

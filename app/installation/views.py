@@ -8,7 +8,7 @@ from typing import Any
 from flask import Blueprint
 
 import app
-from app.core.access import Operator
+from app.core.access import Operator, Scope
 from app.installation import cleanup, errors, preparation, schemas, secret_keys
 from app.installation import doctor as doctors
 from app.installation.machine_checks import Level
@@ -66,7 +66,7 @@ def doctor() -> dict[str, Any]:
 
 
 @bp.post("/maintenance/cleanup")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @answers(schemas.CleanupData(), name="adminCleanUp")
 def clean_up(by: Operator) -> dict[str, int]:
     """Delete what has expired, now; the service does so by itself as well."""
@@ -74,7 +74,7 @@ def clean_up(by: Operator) -> dict[str, int]:
 
 
 @bp.post("/storage/bootstrap")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @answers(schemas.StorageRouteData(), name="adminBootstrapStorage")
 def bootstrap(by: Operator) -> dict[str, Any]:
     """Complete the default storage route, and assign everybody without a group.

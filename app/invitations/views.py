@@ -4,7 +4,7 @@ from typing import Any
 
 from flask import Blueprint
 
-from app.core.access import Operator
+from app.core.access import Operator, Scope
 from app.invitations import errors, service
 from app.invitations.models import Invitation
 from app.invitations.schemas import (
@@ -56,7 +56,7 @@ def list_invitations(page: Paging, **chosen: Any) -> Page:
 
 
 @admin_bp.post("")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @json_body(CreateInvitationSchema)
 @answers(CreatedInvitationData(), status=201, errors=errors.CREATE, name="adminCreateInvitation")
 def create(by: Operator, email: str, ttl_seconds: int | None) -> service.CreatedInvitation:
@@ -65,7 +65,7 @@ def create(by: Operator, email: str, ttl_seconds: int | None) -> service.Created
 
 
 @admin_bp.post("/<row:id>/revoke")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @answers(AdminInvitation(), errors=errors.REVOKE, name="adminRevokeInvitation")
 def revoke(by: Operator, id: int) -> Invitation:
     """Take an open invitation back; its link fails from now on."""
@@ -73,7 +73,7 @@ def revoke(by: Operator, id: int) -> Invitation:
 
 
 @admin_bp.post("/<row:id>/resend")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @answers(CreatedInvitationData(), status=201, errors=errors.RESEND, name="adminResendInvitation")
 def resend(by: Operator, id: int) -> service.CreatedInvitation:
     """Invite the address once more, by a new invitation that replaces this one."""

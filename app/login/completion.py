@@ -144,7 +144,7 @@ def complete_login(
         methods = mfa.methods(rt, account) if factor.kind.needs_second else ()
         if methods:
             return _wait_for_second(rt, account, factor, methods, client)
-        is_limited = sessions.is_password_change_forced(rt, account)
+        is_limited = users.is_password_change_forced(rt, account)
         details = {"mfa_required": False} if factor.kind.needs_second else {}
         details["password_change_required"] = is_limited
 
@@ -172,7 +172,7 @@ def complete_pending(rt: Runtime, step: SecondStep, number: int, proof: Proof) -
     account, pending = step.account, step.pending
     if not mfa.pending_logins(rt).consume(pending.flow, step.attempt):
         raise MfaFlowInvalid
-    is_limited = sessions.is_password_change_forced(rt, account)
+    is_limited = users.is_password_change_forced(rt, account)
     details = {"attempt_count": number - 1, "password_change_required": is_limited}
     factor_id = proof.factor.id if isinstance(proof, TotpProof) else None
     event = step.event(Action.USER_MFA_CHALLENGE_SUCCESS, details, factor_id)

@@ -1,6 +1,9 @@
 """Errors of a login, and of removing the last way to sign in."""
 
-from app.core.access import AccountDisabled
+from app.core.access import (
+    AccountDisabled,
+    PendingActivation,
+)
 from app.core.errors import Conflict, ErrorCode, Forbidden, Unauthenticated
 from app.crypto.secret_box import SecretUnreadable
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
@@ -14,7 +17,6 @@ from app.mfa.errors import (
     MfaFlowInvalid,
     MfaRecoveryCodeUsed,
 )
-from app.users.errors import PendingActivation
 
 
 class CredentialsFailed(Unauthenticated):

@@ -7,7 +7,7 @@ from flask import Blueprint, Response
 from marshmallow import fields
 
 from app.core import email_address
-from app.core.access import Operator
+from app.core.access import Operator, Scope
 from app.core.runtime import Runtime
 from app.core.texts import is_storable
 from app.mail import errors, operators, previews
@@ -65,7 +65,7 @@ def outbox(
 
 
 @bp.post("/mail/outbox/flush")
-@admin_required(cost="outgoing")
+@admin_required(opened_by=Scope.ADMIN, cost="outgoing")
 @answers(FlushedData(), name="adminFlushMails")
 def flush(by: Operator) -> Flushed:
     """Try every waiting mail now, until the SMTP server itself fails."""
@@ -73,7 +73,7 @@ def flush(by: Operator) -> Flushed:
 
 
 @bp.post("/mail/outbox/<id>/retry")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @answers(OutboxMailData(), errors=(errors.MailNotFound, errors.MailFinished), name="adminRetryMail")
 def retry(by: Operator, id: str) -> dict[str, Any]:
     """Make a mail that waits due now; one that was sent or given up has no content any more."""
@@ -91,7 +91,7 @@ def list_templates() -> list[dict[str, Any]]:
 
 
 @bp.post("/mail/templates/<template>/preview")
-@admin_may_read()
+@admin_may_read(opened_by=Scope.ADMIN)
 @json_body(PreviewSchema)
 @answers(
     PreviewData(),

@@ -1,8 +1,8 @@
 """Errors of second factors."""
 
+from app.core.access import PendingActivation
 from app.core.errors import BadRequest, ErrorCode, Forbidden, NotFound, Unauthenticated
 from app.crypto.secret_box import SecretUnreadable
-from app.users.errors import PendingActivation
 
 
 class MfaCodeInvalid(Unauthenticated):

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement
 
 from app.audit import queries
-from app.audit.models import AuditEntry, EntityType
+from app.audit.models import AuditEntry
 from app.core.runtime import Runtime
 from app.store.paging import Page, Paging
 from app.users.models import Account
@@ -45,10 +45,12 @@ IMPERSONAL = frozenset(
         "resend_after",
         "revoked_current",
         "role",
+        "scopes",
         "source",
         "status",
         "storage_quota",
         "template_code",
+        "token_id",
         "version",
     }
 )
@@ -58,6 +60,7 @@ PERSONAL = frozenset(
         "issuer",
         "name",
         "new_email",
+        "next_name",
         "passkey_id",
         "previous_email",
         "previous_name",
@@ -88,8 +91,7 @@ def read_batches(rt: Runtime, account: Account, last_id: int) -> Iterator[list[d
     they would be sorted anew for every part.
     """
     me = account.id
-    is_about = AuditEntry.entity_type == EntityType.USER, AuditEntry.entity_id == me
-    by_others = (*is_about, AuditEntry.user_id != me)
+    by_others = (queries.is_about(me), AuditEntry.user_id != me)
     streams = (
         _rows(rt, account, last_id, *conditions)
         for conditions in ((AuditEntry.user_id == me,), by_others)

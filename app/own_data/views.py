@@ -4,7 +4,7 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
-from app.core.access import Principal
+from app.core.access import Principal, Program, Scope
 from app.own_data import activity, erasure, errors, export, lockdown
 from app.own_data.models import ArchiveFormat
 from app.own_data.schemas import (
@@ -28,10 +28,10 @@ bp = Blueprint("own_data", __name__, url_prefix="/api/v1/auth")
 
 
 @bp.get("/activity")
-@login_required()
+@login_required(opened_by=Scope.PROFILE_READ)
 @query_args(ActivityQuery)
 @answers(page_of(ActivityItem), name="getActivity")
-def list_activity(principal: Principal, page: Paging, **chosen: Any) -> Page:
+def list_activity(principal: Principal | Program, page: Paging, **chosen: Any) -> Page:
     """List what the account did, and what others did to it, newest first.
 
     A sign-in with a wrong password is there as well, at most twenty an hour.

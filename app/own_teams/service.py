@@ -42,12 +42,12 @@ def allowed(
     Raises: TokenInvalid, AccountDisabled, and what the rule does.
     """
 
-    def check(session: Session, principal: Principal) -> None:
+    def check(session: Session) -> None:
         users.require_still_active(session, principal)
         rule(session, team_id, principal.user_id)
 
     with rt.reading() as session:
-        check(session, principal)
+        check(session)
     return Operator(principal, client, check, is_team_member=True)
 
 
@@ -80,7 +80,7 @@ def create(rt: Runtime, principal: Principal, client: Client, name: str, descrip
     if rt.config.rate_limits:
         rt.limits.rates.take("own_teams", CREATED, str(principal.user_id))
 
-    def check(session: Session, principal: Principal) -> None:
+    def check(session: Session) -> None:
         _require_creator(rt, users.require_still_active(session, principal))
 
     by = Operator(principal, client, check, is_team_member=True)

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from app.core.access import AccountDisabled
+from app.core.access import (
+    AccountDisabled,
+    PendingActivation,
+)
 from app.core.errors import BadRequest, ErrorCode, Forbidden, NotFound, Unauthenticated
-from app.users.errors import PendingActivation
 
 
 class PublicSiteUrlRequired(BadRequest):

@@ -140,7 +140,7 @@ def _replace(
             raise TokenInvalid
         if not users_queries.change_password(session, account.id, new_hash, now, old_hash=old_hash):
             raise CredentialsFailed  # a concurrent change was faster
-        sessions.revoke_all(rt, session, account.id)
+        sessions.revoke_all(rt, session, account.id, keeps_tokens=True)
         tokens.void(session, account.id)
         pair = sessions.open_session(rt, session, account.id, client, is_limited=False)
         users.notify_owner(rt, session, account, CHANGED)

@@ -5,12 +5,21 @@ from typing import Any
 
 from marshmallow import fields, validate
 
+from app.core.access import Principal, Program, Scope
 from app.profile import preferences
 from app.profile.preferences import CHOICES
 from app.profile.service import MAX_DISPLAY_NAME_LENGTH, FieldGroup
 from app.users.models import Account
 from app.users.schemas import AccountBase, ProfileInfo
-from app.web.schema import Answer, Part, RequestSchema, StrictBoolean, Text
+from app.web.schema import (
+    Answer,
+    Part,
+    RequestSchema,
+    StrictBoolean,
+    Text,
+    Word,
+    example_metadata,
+)
 
 GROUP = "|".join(FieldGroup)
 
@@ -94,17 +103,36 @@ class OwnPreferences(fields.Nested):
         return preferences.to_wire(obj.preferences)
 
 
+class PresentedToken(Answer):
+    """The access token that a request was made with."""
+
+    id = fields.Integer()
+    name = fields.String(metadata=example_metadata("Nightly backup"))
+    scopes = fields.List(Word(Scope))
+
+
 class MeData(AccountBase):
-    """The account; a group that was not asked for is absent."""
+    """The account; a group that was not asked for is absent.
+
+    `token` is there only for a program, whose access token may be one that never expires.
+    """
 
     optional = frozenset(
-        {"storage_used", "storage_quota", "profile", "access_token_expires_at", "preferences"}
+        {
+            "storage_used",
+            "storage_quota",
+            "profile",
+            "access_token_expires_at",
+            "token",
+            "preferences",
+        }
     )
 
     storage_used = fields.Integer()
     storage_quota = fields.Integer()
     profile = Part(ProfileInfo)
-    access_token_expires_at = fields.Integer()
+    access_token_expires_at = fields.Integer(allow_none=True)
+    token = fields.Nested(PresentedToken)
     preferences = OwnPreferences(Preferences, allow_none=True)
 
 
@@ -114,8 +142,22 @@ def me_schema(groups: frozenset[FieldGroup]) -> MeData:
     members = {
         FieldGroup.QUOTA: ("storage_used", "storage_quota"),
         FieldGroup.PROFILE: ("profile",),
-        FieldGroup.SESSION: ("access_token_expires_at",),
+        FieldGroup.SESSION: ("access_token_expires_at", "token"),
         FieldGroup.PREFERENCES: ("preferences",),
     }
     left_out = [name for group, names in members.items() if group not in groups for name in names]
     return MeData(exclude=left_out)
+
+
+_presented_token = PresentedToken()
+
+
+def session_of(caller: Principal | Program) -> dict[str, Any]:
+    """Return the group `session`: when the presented token expires, and which one a program has."""
+    if isinstance(caller, Principal):
+        return {"access_token_expires_at": caller.token_expires_at}
+    expires_at = caller.token.expires_at
+    return {
+        "access_token_expires_at": expires_at and int(expires_at.timestamp()),
+        "token": _presented_token.dump(caller.token),
+    }

@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Any
 
 from app.audit.models import Action
-from app.core.access import Principal
+from app.core.access import Principal, Program
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.texts import has_controls
@@ -45,7 +45,7 @@ def selected_groups(fields: str | None) -> frozenset[FieldGroup]:
 
 
 def update_profile(
-    rt: Runtime, principal: Principal, *, display_name: str | None, client: Client
+    rt: Runtime, principal: Principal | Program, *, display_name: str | None, client: Client
 ) -> Account:
     """Change the display name and return the account; None changes nothing, empty text clears it.
 
@@ -64,7 +64,7 @@ def update_profile(
 
 
 def update_preferences(
-    rt: Runtime, principal: Principal, changes: dict[str, Any], client: Client
+    rt: Runtime, principal: Principal | Program, changes: dict[str, Any], client: Client
 ) -> str | None:
     """Merge a change into the preferences and return them in their stored form.
 

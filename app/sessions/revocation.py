@@ -74,7 +74,7 @@ def revoke(
 def revoke_any(rt: Runtime, by: Operator, session_id: str, *, user_id: int | None = None) -> int:
     """End a session of any user, or of this one; return 1, or 0 if it had already ended.
 
-    Raises: SessionNotFound.
+    Raises: SessionNotFound; ClosedToTokens for a program and an administrator's session.
     """
     unknown = SessionNotFound(f"There is no session {shortened(session_id)}.")
     try:
@@ -86,11 +86,13 @@ def revoke_any(rt: Runtime, by: Operator, session_id: str, *, user_id: int | Non
         if owner is None or user_id not in (None, owner):
             raise unknown
         users_queries.lock(session, owner, key_share=True)
+        account = users.get(session, owner)
+        users.require_open_to(by, account)
         if not queries.revoke(session, session_id, rt.clock.now()):
             return 0
         users_queries.drop_pending_email(session, owner)
-        service.publish_after_commit(rt, session, owner)
-        account, details = users.get(session, owner), {"session_id": session_id}
+        users.publish_ended_access(rt, session, owner)
+        details = {"session_id": session_id}
         users.record_by(rt, session, by, Action.ADMIN_REVOKE_USER_SESSION, account, details)
     return 1
 
@@ -137,7 +139,7 @@ def _record_and_publish(
     details: Mapping[str, object],
 ) -> None:
     """Record what has ended, and notify every process of it after the commit."""
-    service.publish_after_commit(rt, session, user_id)
+    users.publish_ended_access(rt, session, user_id)
     event = Event(
         action,
         EntityType.AUTH_SESSION,

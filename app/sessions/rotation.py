@@ -33,6 +33,7 @@ from app.sessions.models import LoginSession
 from app.sessions.refresh_token import RefreshToken
 from app.settings import keys
 from app.users import queries as users_queries
+from app.users import service as users
 from app.users.models import Status
 
 # Longer than any request can be in flight (see `web.peer.arrived_at`).
@@ -60,7 +61,7 @@ def rotate(rt: Runtime, presented: str, client: Client, arrived_at: datetime) ->
     if token is None:
         raise TokenInvalid
     with _awaiting_concurrent_requests(rt, token.digest):
-        now, enforces_change = rt.clock.now(), service.enforces_change(rt)
+        now, enforces_change = rt.clock.now(), users.enforces_password_change(rt)
         was_live = rt.redis.fail_fast.is_broken and _is_live_token(rt, token, now)
         expires_at = service.refresh_expiry(rt, now)
         successor = refresh_token.new(rt.keyring, expires_at, selector=token.selector)
@@ -72,7 +73,7 @@ def rotate(rt: Runtime, presented: str, client: Client, arrived_at: datetime) ->
             _refuse_rotation(rt, token, client, arrived_at, was_live_on_arrival=was_live)
         session_id, user_id = rotated
         _record_commit(rt, token.digest)
-        note_caller(user_id, session_id)
+        note_caller(user_id, session_id=session_id)
         return service.pair(rt, session_id, user_id, successor, now)
 
 
@@ -103,7 +104,7 @@ def _refuse_rotation(
         _refuse_spent(rt, token, token_session, client, arrived_at)
     if token_session.expires_at <= rt.clock.now():
         raise TokenExpired
-    if token_session.is_limited or service.is_password_change_forced(rt, token_session.user):
+    if token_session.is_limited or users.is_password_change_forced(rt, token_session.user):
         raise PasswordChangeRequired
     # Another request has just exchanged it, or the obstacle has gone meanwhile.
     raise RefreshTokenStale

@@ -7,9 +7,13 @@ from uuid import uuid4
 from sqlalchemy import RowMapping
 from sqlalchemy.orm import Session
 
+from app.access_tokens import queries as access_tokens_queries
+from app.access_tokens import service as access_tokens
 from app.core.access import (
     AccountDisabled,
+    AdminRequired,
     Principal,
+    Program,
     TokenInvalid,
     TokenPair,
 )
@@ -22,9 +26,9 @@ from app.sessions.models import LoginSession
 from app.sessions.refresh_token import RefreshToken
 from app.settings import keys
 from app.store.db import after_commit
-from app.store.redis import SESSIONS_CHANNEL
 from app.users import queries as users_queries
-from app.users.models import Account, Status, User
+from app.users import service as users
+from app.users.models import Account, Role, Status
 
 
 def authenticate(rt: Runtime, token: str) -> Principal:
@@ -41,19 +45,9 @@ def authenticate(rt: Runtime, token: str) -> Principal:
         raise AccountDisabled
     if access.revoked_at is not None or access.expires_at <= now:
         raise TokenInvalid
-    if access.is_limited != is_password_change_forced(rt, access.account):
+    if access.is_limited != users.is_password_change_forced(rt, access.account):
         raise TokenInvalid
     return Principal(access.account, session_id, expires_at, access.is_limited, access.confirmed_at)
-
-
-def is_password_change_forced(rt: Runtime, account: Account | User) -> bool:
-    """Return whether a password change is forced, which requires that password login is enabled."""
-    return account.must_change_password and enforces_change(rt)
-
-
-def enforces_change(rt: Runtime) -> bool:
-    """Return whether accounts that must change their password may do nothing else."""
-    return rt.settings.get(keys.PASSWORD_LOGIN_ENABLED)
 
 
 def open_session(
@@ -77,7 +71,7 @@ def open_session(
     )
     session.add(opened)
     session.flush()
-    after_commit(session, lambda: note_caller(user_id, session_id))
+    after_commit(session, lambda: note_caller(user_id, session_id=session_id))
     return pair(rt, session_id, user_id, token, now)
 
 
@@ -91,19 +85,37 @@ def list_sessions(rt: Runtime, user_id: int, presented: str | None) -> list[RowM
 
 
 def lock_account(
-    rt: Runtime, session: Session, principal: Principal, session_id: str | None = None
+    rt: Runtime, session: Session, principal: Principal | Program, session_id: str | None = None
 ) -> Account:
     """Lock the caller's account until the commit and return it as it is now.
 
     `session_id` names the session that must still be live, if not the principal's own.
-    Raises: AccountDisabled, TokenInvalid, if either has become true since the access check.
+    Raises: AccountDisabled, TokenInvalid, if either has become true since the access check; what
+    `access_tokens.require_still_open` raises of a program.
     """
+    if isinstance(principal, Program):
+        users_queries.lock(session, principal.user_id)
+        return access_tokens.require_still_open(rt, session, principal)
     account = users_queries.lock_and_find(session, principal.user_id)
     if account is not None and account.status != Status.ACTIVE:
         raise AccountDisabled
     if account is None or not is_live(rt, session, session_id or principal.session_id):
         raise TokenInvalid
     return account
+
+
+def require_still_admin(rt: Runtime, session: Session, principal: Principal | Program) -> None:
+    """Refuse an administrator who was demoted or disabled while the request waited.
+
+    Raises: TokenInvalid, AccountDisabled, AdminRequired; what `access_tokens.require_still_open`
+    raises of a program.
+    """
+    if isinstance(principal, Program):
+        account = access_tokens.require_still_open(rt, session, principal)
+    else:
+        account = users.require_still_active(session, principal)
+    if account.role != Role.ADMIN:
+        raise AdminRequired
 
 
 def confirm(rt: Runtime, session: Session, principal: Principal) -> None:
@@ -120,35 +132,35 @@ def is_live(rt: Runtime, session: Session, session_id: str) -> bool:
     return queries.is_live(session, session_id, rt.clock.now())
 
 
-def publish_after_commit(rt: Runtime, session: Session, user_id: int) -> None:
-    """Tell every process, after the commit, that sessions of a user have ended.
+def revoke_all(rt: Runtime, session: Session, user_id: int, *, keeps_tokens: bool = False) -> int:
+    """End every session of a user in the caller's transaction; return how many ended.
 
-    For what outlives a request, such as an event stream. The message only names the user whose
-    sessions to recheck: the database alone decides what has ended, so a lost or forged message does
-    no harm.
+    With them go the access tokens, unless `keeps_tokens`: for what says nothing about who has them.
     """
-    after_commit(
-        session,
-        lambda: rt.redis.fail_fast.attempt(lambda r: r.publish(SESSIONS_CHANNEL, str(user_id))),
-    )
+    users.publish_ended_access(rt, session, user_id)
+    removed = queries.revoke_all(session, user_id, rt.clock.now())
+    if not keeps_tokens:
+        access_tokens_queries.remove_all(session, user_id)
+    return removed
 
 
-def revoke_all(rt: Runtime, session: Session, user_id: int) -> int:
-    """End every session of a user in the caller's transaction; return how many ended."""
-    publish_after_commit(rt, session, user_id)
-    return queries.revoke_all(session, user_id, rt.clock.now())
+def filter_open(rt: Runtime, ids: Collection[str | int]) -> set[str | int]:
+    """Return which sessions and tokens may go on: the checks of each request for many at once.
 
-
-def filter_open(rt: Runtime, session_ids: Collection[str]) -> set[str]:
-    """Return which of these sessions may continue: the checks of `authenticate` for many at once.
-
-    Excludes sessions that may only change the password. Raises: DatabaseUnavailable.
+    The ids of sessions are texts, those of access tokens numbers. Excludes sessions that may only
+    change the password. Raises: DatabaseUnavailable.
     """
-    enforces = enforces_change(rt)
+    session_ids = {one for one in ids if isinstance(one, str)}
+    token_ids = {one for one in ids if isinstance(one, int)}
+    enforces, found = users.enforces_password_change(rt), set[str | int]()
     with rt.reading() as session:
-        return queries.list_open_among(
-            session, session_ids, rt.clock.now(), enforces_change=enforces
-        )
+        if session_ids:
+            found |= queries.list_open_among(
+                session, session_ids, rt.clock.now(), enforces_change=enforces
+            )
+        if token_ids:
+            found |= access_tokens.filter_open(rt, session, token_ids)
+    return found
 
 
 def pair(

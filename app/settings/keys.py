@@ -148,6 +148,21 @@ REFRESH_TTL_SECONDS = seconds(
     7 * DAY,
     most=YEAR,
 )
+ACCESS_TOKENS_ENABLED = boolean(
+    Group.SIGN_IN,
+    "auth_access_tokens_enabled",
+    "Whether people can give access tokens to programs; without it, those that exist open nothing",
+    default=True,
+)
+ACCESS_TOKEN_MAX_DAYS = number(
+    Group.SIGN_IN,
+    "auth_access_token_max_days",
+    "How many days a new access token may be valid; 0 sets no limit",
+    365,
+    unit="days",
+    least=0,
+    most=3650,
+)
 REUSE_GRACE_SECONDS = seconds(
     Group.SIGN_IN,
     "auth_refresh_reuse_grace_secs",

@@ -8,7 +8,7 @@ from typing import Any
 from flask import Blueprint
 from marshmallow import fields
 
-from app.core.access import ConfirmationRequired, Operator
+from app.core.access import ConfirmationRequired, Operator, Scope
 from app.crypto.secret_box import REDACTED
 from app.settings import catalogue, changes, errors, keys, service, upkeep
 from app.settings.schemas import (
@@ -58,7 +58,7 @@ def describe() -> list[dict[str, Any]]:
 
 
 @bp.get("/export")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN_READ)
 @answers(SettingsExportData(), name="adminExportSettings")
 def export(by: Operator) -> Any:
     """Return what is set, by name, without secrets, as an import takes it; this is recorded."""
@@ -100,7 +100,7 @@ def change(by: Operator, is_forced: bool, **draft: Any) -> dict[str, Any]:
 
 
 @bp.post("/validate")
-@admin_may_read()
+@admin_may_read(opened_by=None)
 @json_body(DraftSettingsSchema)
 @answers(SettingsVerdictData(), name="adminValidateSettings")
 def validate(values: dict[str, Any], unset: list[str]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 from flask import Blueprint
 
 from app.core import product
-from app.core.access import Operator
+from app.core.access import Operator, Scope
 from app.storage_policies import errors, groups, migration, queries, service
 from app.storage_policies.errors import ConnectorUnsupported, GroupNotFound, PolicyMissing
 from app.storage_policies.groups import Item
@@ -89,7 +89,7 @@ def show_policy(id: int) -> StoragePolicy:
 
 
 @bp.post("/policies")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @json_body(CreatePolicySchema)
 @answers(ManagedPolicy(), status=201, errors=errors.CREATE_POLICY, name="adminCreateStoragePolicy")
 def create_policy(
@@ -120,7 +120,7 @@ def list_groups(page: Paging) -> Page:
 
 
 @bp.post("/policy-groups")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @json_body(CreateGroupSchema)
 @answers(ManagedGroup(), status=201, errors=errors.CREATE_GROUP, name="adminCreatePolicyGroup")
 def create_group(
@@ -151,7 +151,7 @@ def show_group(id: int) -> dict[str, Any]:
 
 
 @bp.patch("/policy-groups/<row:id>")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @json_body(UpdateGroupSchema)
 @answers(ManagedGroup(), errors=errors.UPDATE_GROUP, name="adminUpdatePolicyGroup")
 def update_group(by: Operator, id: int, **changes: Any) -> StoragePolicyGroup:
@@ -160,7 +160,7 @@ def update_group(by: Operator, id: int, **changes: Any) -> StoragePolicyGroup:
 
 
 @bp.delete("/policy-groups/<row:id>")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @answers(errors=errors.DELETE_GROUP, name="adminDeletePolicyGroup")
 def delete_group(by: Operator, id: int) -> None:
     """Delete a policy group that nobody is assigned to.
@@ -171,7 +171,7 @@ def delete_group(by: Operator, id: int) -> None:
 
 
 @bp.post("/policy-groups/<row:id>/migrate-assignments")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @json_body(MigrateAssignmentsSchema)
 @answers(MigratedAssignmentsData(), errors=errors.MIGRATE, name="migratePolicyGroupAssignments")
 def migrate_assignments(by: Operator, id: int, target_group_id: int) -> Migrated:

@@ -10,7 +10,7 @@ from app.audit_log import service as audit_log
 from app.audit_log.export import ExportFormat
 from app.audit_log.schemas import TeamAuditExportQuery, TeamAuditItem, TeamAuditQuery
 from app.audit_log.views import EXPORTED, attachment
-from app.core.access import Operator
+from app.core.access import Operator, Scope
 from app.store.paging import Page, Paging
 from app.team_admin import errors
 from app.team_admin import service as teams
@@ -49,7 +49,7 @@ def list_teams(page: Paging, archived: bool, keyword: str | None) -> Page:
 
 
 @bp.post("")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @json_body(CreateTeamSchema)
 @answers(ManagedTeamItem(), status=201, errors=errors.CREATE_TEAM, name="adminCreateTeam")
 def create(
@@ -78,7 +78,7 @@ def show(id: int) -> ManagedTeam:
 
 
 @bp.patch("/<row:id>")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @json_body(UpdateTeamSchema)
 @answers(ManagedTeamItem(), errors=errors.UPDATE_TEAM, name="adminUpdateTeam")
 def update(by: Operator, id: int, **changes: Any) -> ManagedTeam:
@@ -87,7 +87,7 @@ def update(by: Operator, id: int, **changes: Any) -> ManagedTeam:
 
 
 @bp.delete("/<row:id>")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @answers(errors=(TeamNotFound,), name="adminArchiveTeam")
 def archive(by: Operator, id: int) -> None:
     """Archive a team; it is deleted some days later. Archiving it again changes nothing."""
@@ -95,7 +95,7 @@ def archive(by: Operator, id: int) -> None:
 
 
 @bp.post("/<row:id>/restore")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @answers(ManagedTeamItem(), errors=errors.RESTORE_TEAM, name="adminRestoreTeam")
 def restore(by: Operator, id: int) -> ManagedTeam:
     """Take an archived team into use again."""
@@ -118,7 +118,7 @@ def list_members(id: int, page: Paging, **chosen: Any) -> dict[str, Any]:
 
 
 @bp.post("/<row:id>/members")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @json_body(AddMemberSchema)
 @answers(TeamMemberItem(), status=201, errors=errors.ADD_MEMBER, name="adminAddTeamMember")
 def add_member(
@@ -132,7 +132,7 @@ def add_member(
 
 
 @bp.patch("/<row:id>/members/<row:user_id>")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @json_body(SetMemberRoleSchema)
 @answers(TeamMemberItem(), errors=errors.SET_MEMBER_ROLE, name="adminSetTeamMemberRole")
 def set_role(by: Operator, id: int, user_id: int, role: TeamRole, **state: Any) -> Membership:
@@ -143,7 +143,7 @@ def set_role(by: Operator, id: int, user_id: int, role: TeamRole, **state: Any) 
 
 
 @bp.delete("/<row:id>/members/<row:user_id>")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @answers(errors=errors.CHANGE_MEMBER, name="adminRemoveTeamMember")
 def remove_member(by: Operator, id: int, user_id: int) -> None:
     """Remove a member; the last owner cannot be removed."""
@@ -161,7 +161,7 @@ def list_entries(id: int, page: Paging, **chosen: Any) -> Page:
 
 
 @bp.get("/<row:id>/audit-logs/export")
-@admin_required(confirmation="if_set")
+@admin_required(opened_by=Scope.ADMIN_READ, confirmation="if_set")
 @query_args(TeamAuditExportQuery)
 @answers(media_type=EXPORTED, errors=errors.EXPORT_TEAM_AUDIT_LOG, name="adminExportTeamAuditLog")
 def export(by: Operator, id: int, page: Paging, kind: ExportFormat, **chosen: Any) -> Response:

@@ -2,7 +2,7 @@
 
 from flask import Blueprint
 
-from app.core.access import Principal
+from app.core.access import Principal, Program, Scope
 from app.teams import queries
 from app.teams.models import OwnTeam
 from app.teams.schemas import OwnTeamItem, OwnTeamsSchema
@@ -15,11 +15,11 @@ bp = Blueprint("teams", __name__, url_prefix="/api/v1/teams")
 
 
 @bp.get("")
-@login_required()
+@login_required(opened_by=Scope.PROFILE_READ)
 @query_args(OwnTeamsSchema)
 @answers(OwnTeamItem(many=True), name="listTeams")
 def list_teams(
-    principal: Principal, archived: bool, keyword: str | None, limit: int, offset: int
+    principal: Principal | Program, archived: bool, keyword: str | None, limit: int, offset: int
 ) -> list[OwnTeam]:
     """List the teams that the account is a member of: the archived ones, or the others."""
     with runtime().reading() as session:

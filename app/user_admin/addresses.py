@@ -25,7 +25,7 @@ def set_email(
     are for those who register themselves. Raises: errors.SET_EMAIL.
     """
     address = identifiers.email(email)
-    with locked(rt, who) as (session, account):
+    with locked(rt, by, who) as (session, account):
         require_not_own(by, account)
         if (account.email, account.email_verified) == (address, is_verified):
             return account
@@ -61,7 +61,7 @@ def send_reset_mail(rt: Runtime, by: Operator, who: str | int) -> Account:
     Raises: errors.SEND_RESET_MAIL; RateLimited within the cooldown of the last such mail.
     """
     sign_in_methods.require_password_login(rt)
-    with locked(rt, who) as (session, account):
+    with locked(rt, by, who) as (session, account):
         if account.standing is not Standing.ACTIVE or not account.email_verified:
             raise MailUnwanted
         reset = LinkPurpose.PASSWORD_RESET, account.email

@@ -81,7 +81,7 @@ def reset_mfa(rt: Runtime, by: Operator, who: str | int) -> tuple[Account, int]:
 
     Return the account and how many factors it had. Raises: errors.RESET_MFA.
     """
-    with locked(rt, who) as (session, account):
+    with locked(rt, by, who) as (session, account):
         require_not_own(by, account)
         removed = mfa.remove(rt, session, account)
         sessions.revoke_all(rt, session, account.id)
@@ -100,7 +100,7 @@ def remove_passkey(
     Raises: errors.REMOVE_PASSKEY.
     """
     can_sign_in = sign_in_methods.by_any_method(rt)
-    with locked(rt, who) as (session, account):
+    with locked(rt, by, who) as (session, account):
         require_not_own(by, account)
         passkey = passkeys_queries.get_passkey(session, account.id, passkey_id)
         passkeys_queries.remove(session, passkey)
@@ -121,7 +121,7 @@ def remove_link(
     Raises: errors.REMOVE_LINK.
     """
     can_sign_in = sign_in_methods.by_any_method(rt)
-    with locked(rt, who) as (session, account):
+    with locked(rt, by, who) as (session, account):
         require_not_own(by, account)
         link = links.take(session, account, link_id)
         if not is_forced and not can_sign_in(session, account.id):
@@ -139,7 +139,7 @@ def unlock(rt: Runtime, by: Operator, who: str | int) -> Account:
     unlimited guesses at the password. Raises: errors.UNLOCK; RedisError, which changes nothing
     but the audit log.
     """
-    with locked(rt, who) as (session, account):
+    with locked(rt, by, who) as (session, account):
         require_not_own(by, account)
         users.record_by(rt, session, by, Action.ADMIN_UNLOCK_USER, account)
     rt.limits.attempts.clear_all(identifiers.attempts_key(account.id))

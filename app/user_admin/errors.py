@@ -1,5 +1,6 @@
 """Errors reported to an operator."""
 
+from app.access_tokens.errors import AccessTokenNotFound
 from app.core.errors import BadRequest, Conflict, ErrorCode
 from app.external_auth.errors import LinkNotFound
 from app.login.errors import LastWayIn, PasswordLoginDisabled
@@ -97,6 +98,8 @@ RESET_MFA = UNLOCK = (UserNotFound, OwnAccount)
 SEND_RESET_MAIL = (UserNotFound, MailUnwanted, PasswordLoginDisabled)
 REMOVE_PASSKEY = (UserNotFound, OwnAccount, PasskeyNotFound, LastWayIn)
 REMOVE_LINK = (UserNotFound, OwnAccount, LinkNotFound, LastWayIn)
+REMOVE_TOKENS = (UserNotFound, OwnAccount)
+REMOVE_TOKEN = (*REMOVE_TOKENS, AccessTokenNotFound)
 REVOKE_SESSION = (UserNotFound, SessionNotFound)
 CHANGE_MANY = (GroupMisplaced, *GROUP_REFUSED)
 DELETE_USER = (

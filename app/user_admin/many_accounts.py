@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from app.core.access import Operator
+from app.core.access import ClosedToTokens, Operator
 from app.core.errors import AppError, BadRequest, Conflict, NotFound
 from app.core.runtime import Runtime
 from app.storage_policies import service as storage
@@ -14,7 +14,7 @@ from app.user_admin.errors import GroupMisplaced
 from app.users.models import Status
 
 # What is wrong with one account; any other error is not about an account and ends the run.
-REFUSALS = (BadRequest, Conflict, NotFound)
+REFUSALS = (BadRequest, Conflict, NotFound, ClosedToTokens)
 
 
 class BulkAction(StrEnum):

@@ -111,7 +111,7 @@ def set_password(
     users.require_acceptable(rt, password, named.username, named.email)
     details = {"must_change_password": must_change_password}
     columns = {"password_hash": rt.passwords.hash(password), **details}
-    with locked(rt, who) as (session, account):
+    with locked(rt, by, who) as (session, account):
         require_not_own(by, account)
         users_queries.set_columns(session, account.id, rt.clock.now(), **columns)
         sessions.revoke_all(rt, session, account.id)
@@ -145,7 +145,7 @@ def update(
         with rt.reading() as session:
             is_new = users.named(session, who).role != changes["role"]
         _limit_role_changes(rt, by, is_change=is_new)
-    with locked(rt, who, locks.SETUP, locks.STORAGE_TOPOLOGY) as (session, account):
+    with locked(rt, by, who, locks.SETUP, locks.STORAGE_TOPOLOGY) as (session, account):
         if expected_updated_at not in (None, account.updated_at):
             raise AccountChanged
         if policy_group is not None:
@@ -162,7 +162,7 @@ def revoke_sessions(rt: Runtime, by: Operator, who: str | int) -> int:
 
     Raises: UserNotFound.
     """
-    with locked(rt, who) as (session, account):
+    with locked(rt, by, who) as (session, account):
         by = by.rechecked(session)  # it may be the operator's own account
         removed = sessions.revoke_all(rt, session, account.id)
         details = {"removed": removed}
@@ -176,7 +176,7 @@ def delete(rt: Runtime, by: Operator, who: str | int, *, confirm: str | None = N
     `confirm` is the username that the operator believes the account to have; None is no check.
     Raises: errors.DELETE_USER.
     """
-    with locked(rt, who, locks.SETUP) as (session, account):
+    with locked(rt, by, who, locks.SETUP) as (session, account):
         if confirm is not None and confirm.lower() != account.username.lower():
             raise NotThatUser
         if account.role == Role.ADMIN:
@@ -189,12 +189,19 @@ def delete(rt: Runtime, by: Operator, who: str | int, *, confirm: str | None = N
 
 
 @contextmanager
-def locked(rt: Runtime, who: str | int, *before: str) -> Iterator[tuple[Session, Account]]:
-    """Open a transaction that holds the locks `before` and the account, in this order."""
+def locked(
+    rt: Runtime, by: Operator, who: str | int, *before: str
+) -> Iterator[tuple[Session, Account]]:
+    """Open a transaction that holds the locks `before` and the account, in this order.
+
+    Raises: UserNotFound; ClosedToTokens for a program and an administrator's account.
+    """
     with rt.transaction() as session:
         for lock in before:
             locks.hold(session, lock)
-        yield session, users.lock_named(session, who)
+        account = users.lock_named(session, who)
+        users.require_open_to(by, account)
+        yield session, account
 
 
 def require_not_own(by: Operator, account: Account) -> None:
@@ -268,7 +275,7 @@ def _change(
         tokens.void(session, account.id)  # the mailed activation link has become pointless
     users_queries.set_columns(session, account.id, rt.clock.now(), **changed)
     if changed.keys() - GOES_ON:
-        sessions.revoke_all(rt, session, account.id)
+        sessions.revoke_all(rt, session, account.id, keeps_tokens=True)
     details: dict[str, object] = {"changed_fields": sorted(changed)}
     for name, value in changed.items():
         details[name], details[f"previous_{name}"] = _shown(value), _shown(getattr(account, name))

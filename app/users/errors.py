@@ -1,6 +1,7 @@
 """Errors of accounts, usernames and e-mail addresses."""
 
-from app.core.errors import BadRequest, ErrorCode, Forbidden, NotFound
+from app.core.access import PendingActivation
+from app.core.errors import BadRequest, ErrorCode, NotFound
 
 
 class UsernameInvalid(BadRequest):
@@ -81,13 +82,6 @@ class UserNotFound(NotFound):
     """No account has this id, username or address."""
 
     message = "There is no such user."
-
-
-class PendingActivation(Forbidden):
-    """The account has not been activated yet."""
-
-    code = ErrorCode.AUTH_PENDING_ACTIVATION
-    message = "The account is not activated yet."
 
 
 class AddressUnproven(PendingActivation):

@@ -12,9 +12,12 @@ from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
 from app.core.access import (
     AccountDisabled,
-    AdminRequired,
+    ClosedToTokens,
     Operator,
+    PasswordChangeRequired,
+    PendingActivation,
     Principal,
+    Program,
     TokenInvalid,
 )
 from app.core.client import Client
@@ -27,7 +30,7 @@ from app.settings import keys
 from app.store import locks
 from app.store.db import after_commit
 from app.store.named import NameAmbiguous
-from app.store.redis import ACCOUNTS_CHANNEL
+from app.store.redis import ACCOUNTS_CHANNEL, SESSIONS_CHANNEL
 from app.users import identifiers, queries
 from app.users.errors import (
     EmailBlocked,
@@ -37,7 +40,6 @@ from app.users.errors import (
     PasswordGuessable,
     PasswordInvalid,
     PasswordLeaked,
-    PendingActivation,
     UsernameExists,
     UsernameReserved,
     UserNotFound,
@@ -117,15 +119,6 @@ def record_by(
     audit.record_by(rt, session, by, action, EntityType.USER, **about)
 
 
-def require_still_admin(session: Session, principal: Principal) -> None:
-    """Refuse an administrator who was demoted or disabled while the request waited.
-
-    Raises: TokenInvalid, AccountDisabled, AdminRequired.
-    """
-    if require_still_active(session, principal).role != Role.ADMIN:
-        raise AdminRequired
-
-
 def require_still_active(session: Session, principal: Principal) -> Account:
     """Return the account of a caller as it is now; refuse one that was disabled meanwhile.
 
@@ -140,6 +133,15 @@ def require_still_active(session: Session, principal: Principal) -> Account:
     if account.session_version != principal.account.session_version:
         raise TokenInvalid
     return account
+
+
+def require_open_to(by: Operator, account: Account) -> None:
+    """Refuse a program whatever would change an administrator's account.
+
+    Raises: ClosedToTokens.
+    """
+    if isinstance(by.principal, Program) and account.role == Role.ADMIN:
+        raise ClosedToTokens
 
 
 def notify_administrators(rt: Runtime, session: Session, by: Operator, event: str) -> None:
@@ -292,6 +294,26 @@ def require_activated(account: Account) -> None:
         raise PendingActivation
 
 
+def is_password_change_forced(rt: Runtime, account: Account | User) -> bool:
+    """Return whether a password change is forced, which requires that password login is enabled."""
+    return account.must_change_password and enforces_password_change(rt)
+
+
+def enforces_password_change(rt: Runtime) -> bool:
+    """Return whether accounts that must change their password may do nothing else."""
+    return rt.settings.get(keys.PASSWORD_LOGIN_ENABLED)
+
+
+def require_usable(rt: Runtime, account: Account) -> None:
+    """Refuse an account that may not use the service now.
+
+    Raises: AccountDisabled, PendingActivation, PasswordChangeRequired.
+    """
+    require_sign_in_allowed(account)
+    if is_password_change_forced(rt, account):
+        raise PasswordChangeRequired
+
+
 def get(session: Session, user_id: int) -> Account:
     """Return an account.
 
@@ -332,6 +354,17 @@ def lock_named(session: Session, typed: str | int, *, key_share: bool = False) -
     user_id = named(session, typed).id
     queries.lock(session, user_id, key_share=key_share)
     return get(session, user_id)
+
+
+def publish_ended_access(rt: Runtime, session: Session, user_id: int) -> None:
+    """Tell every process, after the commit, that sessions or tokens of a user have ended.
+
+    For what outlives a request, such as an event stream. The message only names the user whose
+    access to recheck: the database alone decides what has ended, so a lost or forged message does
+    no harm.
+    """
+    publish = rt.redis.fail_fast.attempt
+    after_commit(session, lambda: publish(lambda r: r.publish(SESSIONS_CHANNEL, str(user_id))))
 
 
 def announce_end(rt: Runtime, session: Session, user_id: int) -> None:

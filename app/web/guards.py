@@ -4,22 +4,30 @@ The check of a session itself belongs to the sessions area and is injected by th
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Literal
 
-from flask import Flask, current_app, request
+from flask import Flask, Response, after_this_request, current_app, request
 from sqlalchemy.orm import Session
 
 from app.core import setting_kinds
 from app.core.access import (
+    PROGRAM_TOKEN_PREFIX,
     AccountDisabled,
     AdminNetworkRequired,
     AdminRequired,
+    ClosedToTokens,
     ConfirmationRequired,
     Operator,
     PasswordChangeRequired,
+    PendingActivation,
     Principal,
+    Program,
+    ProgramToken,
+    Scope,
+    ScopeMissing,
     SessionUserMismatch,
     SwitchedOff,
     TokenExpired,
@@ -28,13 +36,13 @@ from app.core.access import (
 )
 from app.core.client import Client
 from app.core.config import Bucket
-from app.core.errors import RateLimited, Unauthenticated
+from app.core.errors import AppError, RateLimited, Unauthenticated
 from app.core.logs import note_caller
 from app.core.runtime import Runtime
 from app.core.setting_groups import Group
 from app.crypto.tokens import random_fraction
-from app.web import cookies, origin, peer
-from app.web.operation import Access, Operation, View, operation_of
+from app.web import cookies, metrics, origin, peer
+from app.web.operation import Access, Opening, Operation, View, operation_of
 from app.web.runtime import runtime
 
 BEARER = "Bearer "
@@ -42,8 +50,7 @@ BEARER = "Bearer "
 USER_HEADER = "X-Session-User"
 ADMIN = "admin"
 JITTER_SECONDS = 0.125
-AUTHENTICATOR = "gatehouse_authenticate"
-ADMIN_CHECK = "gatehouse_require_still_admin"
+CHECKS = "gatehouse_access_checks"
 
 # How recent a confirmation must be where one is asked for whatever the settings say.
 CONFIRMED_WITHIN = timedelta(minutes=15)
@@ -67,7 +74,15 @@ Confirmation = Literal["always", "if_set"]
 Cost = Literal["outgoing", "hash"]
 COST_BUCKETS = {"outgoing": Bucket(10 / 60, 10), "hash": Bucket(30 / 60, 30)}
 
-SESSION_ERRORS = (RateLimited, TokenMissing, TokenExpired, TokenInvalid, AccountDisabled)
+TOKEN_ERRORS = (PendingActivation, ClosedToTokens)
+SESSION_ERRORS = (
+    RateLimited,
+    TokenMissing,
+    TokenExpired,
+    TokenInvalid,
+    AccountDisabled,
+    *TOKEN_ERRORS,
+)
 SIGNED_IN_ERRORS = (
     *origin.SOURCE_ERRORS,
     *origin.CSRF_ERRORS,
@@ -77,16 +92,44 @@ SIGNED_IN_ERRORS = (
     ConfirmationRequired,
 )
 
-# Resolves an access token to its principal, or raises what is wrong with it.
-Authenticate = Callable[[Runtime, str], Principal]
-# Raises if the principal is no administrator any more, in the transaction of a change.
-AdminCheck = Callable[[Session, Principal], None]
+# How a request with an access token ended here, for the metrics; other errors are outages.
+OUTCOMES: dict[type[AppError], str] = {
+    TokenInvalid: "invalid",
+    TokenExpired: "expired",
+    RateLimited: "rate_limited",
+    AccountDisabled: "disabled",
+    PendingActivation: "pending",
+    PasswordChangeRequired: "password_change",
+    ClosedToTokens: "closed",
+    ScopeMissing: "scope_missing",
+    AdminRequired: "not_admin",
+    AdminNetworkRequired: "network",
+}
 
 
-def install(app: Flask, authenticate: Authenticate, require_still_admin: AdminCheck) -> None:
+@dataclass(frozen=True)
+class Checks:
+    """What higher areas do for the guards.
+
+    `authenticate` resolves the token of a session, `authenticate_program` an access token, or
+    raises what is wrong with it. `note_use` notes from where one was used. `require_still_admin`
+    raises if the caller is no administrator any more, in the transaction of a change.
+    """
+
+    authenticate: Callable[[Runtime, str], Principal]
+    authenticate_program: Callable[[Runtime, str], Program]
+    note_use: Callable[[Runtime, ProgramToken, str | None], None]
+    require_still_admin: Callable[[Runtime, Session, Principal | Program], None]
+
+
+def install(app: Flask, checks: Checks) -> None:
     """Register the checks that the guards use."""
-    app.extensions[AUTHENTICATOR] = authenticate
-    app.extensions[ADMIN_CHECK] = require_still_admin
+    app.extensions[CHECKS] = checks
+
+
+def _checks() -> Checks:
+    checks: Checks = current_app.extensions[CHECKS]
+    return checks
 
 
 def presented_token() -> str | None:
@@ -99,16 +142,15 @@ def presented_token() -> str | None:
 
 
 def authenticated() -> Principal:
-    """Return the authenticated caller.
+    """Return who is signed in.
 
     Raises: TokenMissing, TokenExpired, TokenInvalid, AccountDisabled.
     """
     token = presented_token()
     if not token:
         raise TokenMissing
-    authenticate: Authenticate = current_app.extensions[AUTHENTICATOR]
-    principal = authenticate(runtime(), token)
-    note_caller(principal.user_id, principal.session_id)
+    principal = _checks().authenticate(runtime(), token)
+    note_caller(principal.user_id, session_id=principal.session_id)
     return principal
 
 
@@ -151,27 +193,30 @@ def anonymous_route(*, source_check: bool = False) -> Callable[[View], View]:
 
 def login_required(
     *,
+    opened_by: Opening | None = None,
     during_password_change: bool = False,
     enabled_by: setting_kinds.Key[bool] | None = None,
     confirmation: Confirmation | None = None,
 ) -> Callable[[View], View]:
     """Require a signed-in caller, who is passed to the view as `principal`.
 
-    `enabled_by` is the setting that opens the route. `confirmation`: whether that caller must have
-    signed in or confirmed it recently.
+    `opened_by` is what opens the route to programs with an access token; a view that has it takes
+    `Principal | Program`. `enabled_by` is the setting that opens the route. `confirmation`: whether
+    that caller must have signed in or confirmed it recently.
     """
 
     def decorate(view: View) -> View:
         @wraps(view)
         def guard_and_call(**arguments: Any) -> Any:
-            principal = _principal(during_password_change=during_password_change)
+            principal = _caller(opened_by, during_password_change=during_password_change)
             if enabled_by and not runtime().settings.get(enabled_by):
                 raise SwitchedOff
             _require_confirmation(principal, confirmation)
             return view(principal=principal, **arguments)
 
-        operation = _describe(guard_and_call, "session", confirmation)
-        if not during_password_change:
+        operation = _describe(guard_and_call, "session", opened_by, confirmation)
+        operation.during_password_change = during_password_change
+        if opened_by or not during_password_change:
             operation.may_fail_with(PasswordChangeRequired)
         if enabled_by:
             operation.may_fail_with(SwitchedOff)
@@ -181,68 +226,96 @@ def login_required(
 
 
 def admin_required(
-    *, cost: Cost | None = None, confirmation: Confirmation | None = None
+    *,
+    opened_by: Scope | None = None,
+    cost: Cost | None = None,
+    confirmation: Confirmation | None = None,
 ) -> Callable[[View], View]:
     """Require an administrator, who is passed to the view as `by`; the role is read live.
 
-    `cost` limits how often one administrator may call it; `confirmation` is as for
-    `login_required`.
+    `cost` limits how often one administrator may call it; `opened_by` and `confirmation` are as for
+    `login_required`, but that no token is ever asked for a confirmation.
     """
 
     def decorate(view: View) -> View:
         @wraps(view)
         def guard_and_call(**arguments: Any) -> Any:
-            return view(by=_operator(cost, confirmation), **arguments)
+            return view(by=_operator(opened_by, cost, confirmation), **arguments)
 
-        return _for_administrators(guard_and_call, confirmation)
+        return _for_administrators(guard_and_call, opened_by, confirmation)
 
     return decorate
 
 
-def admin_may_read(*, cost: Cost | None = None) -> Callable[[View], View]:
-    """Require an administrator for a view that need not know which."""
+def admin_may_read(
+    *, opened_by: Scope | None = Scope.ADMIN_READ, cost: Cost | None = None
+) -> Callable[[View], View]:
+    """Require an administrator for a view that only reads, and need not know which.
+
+    Unlike other routes it is open to access tokens; an unsafe method says for itself what opens it.
+    """
 
     def decorate(view: View) -> View:
         @wraps(view)
         def guard_and_call(**arguments: Any) -> Any:
-            _operator(cost)
+            _operator(opened_by, cost)
             return view(**arguments)
 
-        return _for_administrators(guard_and_call)
+        return _for_administrators(guard_and_call, opened_by)
 
     return decorate
 
 
-def _operator(cost: Cost | None = None, confirmation: Confirmation | None = None) -> Operator:
-    principal = _principal()
-    if principal.account.role != ADMIN:
-        raise AdminRequired
-    networks = runtime().config.admin_networks
-    if networks and not peer.is_within(networks):
-        raise AdminNetworkRequired
-    _take_costly(principal, cost)
-    _require_confirmation(principal, confirmation)
-    check: AdminCheck = current_app.extensions[ADMIN_CHECK]
-    return Operator(principal, peer.client(), check)
+def _operator(
+    opened_by: Scope | None, cost: Cost | None = None, confirmation: Confirmation | None = None
+) -> Operator:
+    caller = _caller(opened_by, is_for_administrators=True)
+    _take_costly(caller, cost)
+    _require_confirmation(caller, confirmation)
+    check, rt = _checks().require_still_admin, runtime()
+    return Operator(caller, peer.client(), lambda session: check(rt, session, caller))
 
 
-def _for_administrators(view: View, confirmation: Confirmation | None = None) -> View:
-    operation = _describe(view, "admin", confirmation)
+def _for_administrators(
+    view: View, opened_by: Scope | None, confirmation: Confirmation | None = None
+) -> View:
+    operation = _describe(view, "admin", opened_by, confirmation)
     operation.may_fail_with(PasswordChangeRequired, AdminRequired, AdminNetworkRequired)
     return view
 
 
-def _describe(view: View, access: Access, confirmation: Confirmation | None) -> Operation:
+def _describe(
+    view: View, access: Access, opened_by: Opening | None, confirmation: Confirmation | None
+) -> Operation:
     operation = operation_of(view)
-    operation.access = access
+    operation.access, operation.opened_by = access, opened_by
     operation.may_fail_with(*SESSION_ERRORS)
+    if isinstance(opened_by, Scope):
+        operation.may_fail_with(ScopeMissing)
     if confirmation:
         operation.may_fail_with(ConfirmationRequired, *origin.SOURCE_ERRORS)
     return operation
 
 
-def _principal(*, during_password_change: bool = False) -> Principal:
+def _principal() -> Principal:
+    """Return who is signed in, on a route that is closed to programs."""
+    caller = _caller(None)
+    if isinstance(caller, Program):
+        raise ClosedToTokens
+    return caller
+
+
+def _caller(
+    opened_by: Opening | None,
+    *,
+    during_password_change: bool = False,
+    is_for_administrators: bool = False,
+) -> Principal | Program:
+    """Return whoever may call this route, by the one credential that counts."""
     _take_token("session")
+    token = presented_token()
+    if cookies.access_cookie() is None and token and token.startswith(PROGRAM_TOKEN_PREFIX):
+        return _program(token, opened_by, is_for_administrators=is_for_administrators)
     if request.method not in origin.SAFE_METHODS and cookies.access_cookie() is not None:
         origin.check_source_and_token()
     principal = authenticated()
@@ -250,7 +323,59 @@ def _principal(*, during_password_change: bool = False) -> Principal:
         _require_believed_user(principal)
     if principal.is_limited_to_password_change and not during_password_change:
         raise PasswordChangeRequired
+    if is_for_administrators:
+        _require_administrator(principal)
     return principal
+
+
+def _program(token: str, opened_by: Opening | None, *, is_for_administrators: bool) -> Program:
+    """Return the program with this token, if the route is open to it, and count the request."""
+    rt, outcome = runtime(), "unavailable"
+    try:
+        program = _checks().authenticate_program(rt, token)
+        note_caller(program.user_id, token_id=program.token.id)
+        _require_opened(program, opened_by)
+        if is_for_administrators:
+            _require_administrator(program)
+        outcome = "accepted"
+    except AppError as error:
+        outcome = OUTCOMES.get(type(error), outcome)
+        raise
+    finally:
+        metrics.TOKEN_REQUESTS.labels(opened_by or "none", outcome).inc()
+    request.environ[peer.TOKEN_ID] = program.token.id
+    _note_use(program)
+    return program
+
+
+def _require_opened(program: Program, opened_by: Opening | None) -> None:
+    if opened_by is None:
+        raise ClosedToTokens
+    if isinstance(opened_by, Scope) and not any(
+        scope.opens(opened_by) for scope in program.token.scopes
+    ):
+        raise ScopeMissing(opened_by)
+
+
+def _require_administrator(caller: Principal | Program) -> None:
+    if caller.account.role != ADMIN:
+        raise AdminRequired
+    networks = runtime().config.admin_networks
+    if networks and not peer.is_within(networks):
+        raise AdminNetworkRequired
+
+
+def _note_use(program: Program) -> None:
+    """Have the use of a token noted once the request is answered; a stream is answered at once."""
+    note = partial(_checks().note_use, runtime(), program.token, peer.client_address())
+
+    @after_this_request
+    def after(response: Response) -> Response:
+        if response.direct_passthrough:
+            note()
+        else:
+            response.call_on_close(note)
+        return response
 
 
 def _require_believed_user(principal: Principal) -> None:
@@ -263,10 +388,10 @@ def _require_believed_user(principal: Principal) -> None:
         raise SessionUserMismatch
 
 
-def _take_costly(principal: Principal, cost: Cost | None) -> None:
+def _take_costly(caller: Principal | Program, cost: Cost | None) -> None:
     rt = runtime()
     if cost and rt.config.rate_limits:
-        rt.limits.rates.take(f"admin_{cost}", COST_BUCKETS[cost], str(principal.user_id))
+        rt.limits.rates.take(f"admin_{cost}", COST_BUCKETS[cost], str(caller.user_id))
 
 
 def confirmation_window(rt: Runtime, kind: Confirmation) -> timedelta | None:
@@ -280,14 +405,26 @@ def confirmation_window(rt: Runtime, kind: Confirmation) -> timedelta | None:
 def require_confirmation(by: Operator) -> None:
     """Ask for a recent confirmation, if the settings do, where it depends on what is changed.
 
-    Raises: ConfirmationRequired.
+    Raises: ConfirmationRequired; ClosedToTokens, as what asks for one is closed to programs.
     """
+    require_person(by)
     if by.principal:
         _require_confirmation(by.principal, "if_set")
 
 
-def _require_confirmation(principal: Principal, kind: Confirmation | None) -> None:
-    rt = runtime()
+def require_person(by: Operator) -> None:
+    """Refuse a program where it depends on what is changed.
+
+    Raises: ClosedToTokens.
+    """
+    if isinstance(by.principal, Program):
+        raise ClosedToTokens
+
+
+def _require_confirmation(caller: Principal | Program, kind: Confirmation | None) -> None:
+    if isinstance(caller, Program):
+        return  # what asks for a confirmation is closed to programs, or open on purpose
+    rt, principal = runtime(), caller
     if kind and request.method in origin.SAFE_METHODS and cookies.access_cookie() is not None:
         origin.check_source(may_be_typed=True)  # downloads are counted, and their owner notified
     window = kind and confirmation_window(rt, kind)

@@ -32,6 +32,11 @@ QUERIES = Counter("db_queries_total", "Statements sent to the database.")
 AUTH_EVENTS = Counter(
     "auth_events_total", "Outcomes of authentication.", ["action", "status", "reason"]
 )
+TOKEN_REQUESTS = Counter(
+    "gatehouse_token_requests_total",
+    "Requests with an access token, by the scope that opens the route.",
+    ["scope", "outcome"],
+)
 LEAK_CHECKS = Counter(
     "password_leak_checks_total", "New passwords looked up in the list of leaked ones.", ["outcome"]
 )

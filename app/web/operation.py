@@ -13,10 +13,13 @@ from typing import Any, Literal
 from flask import Response
 from marshmallow import Schema, fields
 
+from app.core.access import Scope
 from app.core.errors import AppError, ErrorCode
 
 View = Callable[..., Any]
 Access = Literal["anonymous", "session", "admin"]
+# What opens a route to access tokens: a scope, or any.
+Opening = Scope | Literal["any"]
 # A field if the payload is not an object but, say, a bare array.
 Payload = Schema | fields.Field[Any]
 # By the class of what a view returns, where a success depends on the account.
@@ -37,11 +40,14 @@ class Operation:
     clients generated from the description call the operation, by default the name of the view.
     `media_type` is None unless the view makes its answer itself; there are several if the caller
     chooses; one that may be a page redirects or answers with HTML. A conditional operation sends an
-    ETag and may answer 304; one that may be empty may answer 204.
+    ETag and may answer 304; one that may be empty may answer 204. `opened_by` is None if it is
+    closed to access tokens.
     """
 
     name: str | None = None
     access: Access | None = None
+    opened_by: Opening | None = None
+    during_password_change: bool = False
     body: type[Schema] | None = None
     has_file: bool = False
     query: type[Schema] | None = None

@@ -14,13 +14,16 @@ from app.core.client import Client
 from app.core.config import Network
 from app.web.runtime import runtime
 
+# Where a request keeps which access token it was accepted with.
+TOKEN_ID = "gatehouse.token_id"
 TAKEN_AT = "gatehouse.taken_at"
 MAX_REQUEST_AGE_SECONDS = 60.0
 
 
 def client() -> Client:
-    """Return the caller's address and user agent."""
-    return Client.of(client_address(), _utf8(request.environ.get("HTTP_USER_AGENT", "")))
+    """Return the caller's address and user agent, and which access token it has, if any."""
+    agent = _utf8(request.environ.get("HTTP_USER_AGENT", ""))
+    return Client.of(client_address(), agent, request.environ.get(TOKEN_ID))
 
 
 def client_address() -> str | None:

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from app.mail import service as mail
 from app.mail.templates import Template
-from app.sessions import service as sessions
 from app.store.db import after_commit
+from app.users import service as users
 from app.users.models import User
 
 pytestmark = pytest.mark.both_databases
@@ -56,7 +56,7 @@ def test_mails_and_ended_sessions_wait_for_it(rt, done, monkeypatch):
     monkeypatch.setattr(rt.redis.fail_fast.client, "publish", lambda *told: done.append(told))
     rt.mailer.due.clear()
     with rt.transaction() as session:
-        sessions.publish_after_commit(rt, session, 7)
+        users.publish_ended_access(rt, session, 7)
         mail.queue(rt, session, Template.PASSWORD_RESET_NOTICE, "a@example.com", username="a")
         with session.begin_nested():
             session.execute(sa.select(1))

@@ -27,6 +27,9 @@ NOT_CALLED = {
     "GET /admin/remote-nodes": "for the product's own client; here there are none",
     "GET /admin/policies/storage-drivers": "for the product's own client; here there is one kind",
     "GET /admin/policies/storage-drivers/localizations": "its texts, for the same client",
+    "GET /admin/users/{id}/tokens": "no page yet",
+    "DELETE /admin/users/{id}/tokens": "no page yet",
+    "DELETE /admin/users/{id}/tokens/{token_id}": "no page yet",
     "GET /admin/teams/{id}/audit-logs/export": "for scripts; the page shows it",
 }
 

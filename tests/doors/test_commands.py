@@ -61,6 +61,8 @@ TWINS = {
     "external-auth remove": "adminDeleteProvider",
     "sessions list": "adminListUserSessions",
     "sessions revoke": "adminRevokeUserSession",
+    "tokens list": "adminListUserTokens",
+    "tokens revoke": "adminRemoveUserToken",
     "config list": "adminListSettings",
     "config get": "adminGetSetting",
     "config describe": "adminDescribeSettings",
@@ -106,6 +108,7 @@ ALONE = {
     "prepare": "before it there is no service to ask",
     "users export": "over HTTP people export what is stored about themselves, and nobody else does",
     "users import": "brings in password hashes, from a file of another service",
+    "tokens create": "over HTTP people make tokens for themselves, and nobody for another",
     "events publish": "over HTTP nobody can tell the clients of others that a file has changed",
     "events tail": "over HTTP everybody hears what is about themselves",
 }
@@ -152,6 +155,7 @@ PAIRS: dict[str, tuple[str, dict[str, Any] | None]] = {
     ),
     "users send-reset-mail": ("{user}", None),
     "sessions revoke": ("{session}", None),
+    "tokens revoke": ("{token}", None),
     "users set-role": ("{user} user", {"role": "user"}),
     "users disable": ("{user}", {"status": "disabled"}),
     "users enable": ("{user}", {"status": "active"}),
@@ -218,6 +222,7 @@ OBJECTS = {
     "invitations revoke": "spare",
     "users": "user_id",
     "sessions": "user_id",
+    "tokens": "user_id",
     "teams": "team",
     "storage": "group",
     "invitations": "invitation",
@@ -256,6 +261,9 @@ def prepared(app: Flask, rt: Runtime, line: CommandLine, number: int) -> dict[st
         "user": user.username,
         "user_id": user.id,
         "session": line.json("sessions", "list", user.username)[0]["id"],
+        "token": line.json(
+            "tokens", "create", user.username, "--name", f"token{number}", "--scope", "files"
+        )["info"]["id"],
         "team": line.json("teams", "create", f"team{number}", "--owner", "boss")["id"],
         "group": groups[0],
         "other": groups[1],
@@ -278,7 +286,8 @@ def filled(value: Any, names: dict[str, Any]) -> Any:
 def path_of(template: str, command: str, names: dict[str, Any]) -> str:
     changed = OBJECTS.get(command) or OBJECTS.get(command.partition(" ")[0], "n")
     values = {"id": names[changed], "user_id": names["user_id"]}
-    values |= {"session_id": names["session"], "key": names["setting"]}
+    values |= {"session_id": names["session"], "token_id": names["token"]}
+    values["key"] = names["setting"]
     path = template.removeprefix("/api/v1").format_map(values)
     return path + QUERIES.get(command, "").format_map(names)
 

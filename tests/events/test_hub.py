@@ -258,7 +258,7 @@ def test_what_a_stream_outlives(rt, hub, watch, user, clock):
     clock.advance(hours=1)
     change_user(rt, user, role="admin")
     with rt.transaction() as session:
-        sessions.queries.revoke(session, other.session_id, rt.clock.now())
+        sessions.queries.revoke(session, other.opened_with, rt.clock.now())
     hub.deliver([about(1, to(user), rt)])
     assert queued(stream) == [1]
     assert has_ended(other)

@@ -32,6 +32,11 @@ NEW = [
     "team_member_add",
     "team_member_update",
     "team_member_remove",
+    "user_token_create",
+    "user_token_rename",
+    "user_token_delete",
+    "admin_create_user_token",
+    "admin_remove_user_token",
 ]
 
 

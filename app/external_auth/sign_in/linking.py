@@ -14,7 +14,10 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
-from app.core.access import AccountDisabled
+from app.core.access import (
+    AccountDisabled,
+    PendingActivation,
+)
 from app.core.client import Client
 from app.core.errors import AppError
 from app.core.runtime import Runtime
@@ -43,7 +46,7 @@ from app.login.completion import (
 from app.store import locks
 from app.users import queries as users_queries
 from app.users import service as users
-from app.users.errors import AddressUnproven, PendingActivation
+from app.users.errors import AddressUnproven
 from app.users.models import Account, Status
 
 

@@ -6,7 +6,7 @@ from flask import Blueprint
 
 from app.audit_log import service as audit_log
 from app.audit_log.schemas import AuditItem, AuditPageQuery
-from app.core.access import ConfirmationRequired, Operator
+from app.core.access import ConfirmationRequired, Operator, Scope
 from app.crypto.tokens import generated_password
 from app.store.paging import Page, Paging
 from app.user_admin import addresses, errors, many_accounts, queries
@@ -28,7 +28,7 @@ from app.users import service
 from app.users.errors import UserNotFound
 from app.users.models import Account, Role
 from app.users.schemas import ManagedUser
-from app.web.guards import admin_may_read, admin_required, require_confirmation
+from app.web.guards import admin_may_read, admin_required, require_confirmation, require_person
 from app.web.operation import answers
 from app.web.paging import page_of
 from app.web.request import json_body, query_args
@@ -48,7 +48,7 @@ def list_users(page: Paging, **chosen: Any) -> Page:
 
 
 @bp.post("")
-@admin_required(cost="hash", confirmation="if_set")
+@admin_required(opened_by=Scope.ADMIN, cost="hash", confirmation="if_set")
 @json_body(CreateUserSchema)
 @answers(CreatedUserData(), status=201, errors=errors.CREATE_USER, name="adminCreateUser")
 def create(
@@ -58,7 +58,12 @@ def create(
     must_change_password: bool,
     **about: Any,
 ) -> dict[str, Any]:
-    """Create an account that can sign in at once; its address counts as verified."""
+    """Create an account that can sign in at once; its address counts as verified.
+
+    A program makes no administrators.
+    """
+    if about["role"] is Role.ADMIN:
+        require_person(by)
     password, generated = _chosen(password)
     account = accounts.create(
         runtime(),
@@ -82,15 +87,18 @@ def show(id: int) -> Account:
 
 
 @bp.patch("/<row:id>")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @json_body(UpdateUserSchema)
 @answers(ManagedUser(), errors=(*errors.UPDATE_USER, ConfirmationRequired), name="adminUpdateUser")
 def update(by: Operator, id: int, **changes: Any) -> Account:
     """Change an account: all that is given, or nothing.
 
     Another status, verification or forced change ends its sessions; role, quota and group do not.
-    Making an administrator may ask for a confirmation.
+    Making an administrator may ask for a confirmation. A program changes neither roles nor whether
+    an address is verified, and no administrator's account.
     """
+    if changes.keys() & {"role", "email_verified"}:
+        require_person(by)
     if changes.get("role") is Role.ADMIN:
         require_confirmation(by)
     return accounts.update(runtime(), by, id, **changes)
@@ -120,7 +128,7 @@ def set_password(
 
 
 @bp.post("/<row:id>/password-reset-mail")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @answers(errors=errors.SEND_RESET_MAIL, name="adminSendPasswordResetMail")
 def send_reset_mail(by: Operator, id: int) -> None:
     """Mail the account the link by which its owner sets a new password."""
@@ -137,7 +145,7 @@ def list_entries(id: int, page: Paging) -> Page:
 
 
 @bp.post("/bulk")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @json_body(ChangeManySchema)
 @answers(
     ChangedManyData(), errors=(*errors.CHANGE_MANY, ConfirmationRequired), name="adminChangeUsers"

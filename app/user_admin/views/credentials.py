@@ -4,7 +4,7 @@ from typing import Any
 
 from flask import Blueprint
 
-from app.core.access import Operator
+from app.core.access import Operator, Principal, Scope
 from app.sessions import revocation
 from app.sessions import service as sessions
 from app.sessions.schemas import RevokedSessionsData, SessionItem
@@ -34,20 +34,20 @@ def show(id: int) -> credentials.Credentials:
 
 
 @bp.get("/sessions")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN_READ)
 @answers(SessionItem(many=True), errors=(UserNotFound,), name="adminListUserSessions")
 def list_sessions(by: Operator, id: int) -> list[dict[str, Any]]:
     """List where an account is signed in, the last seen first; of more than 500 only those."""
     rt = runtime()
     with rt.reading() as session:
         users.get(session, id)
-    own = by.principal and by.principal.session_id
+    own = by.principal.session_id if isinstance(by.principal, Principal) else None
     found = sessions.list_sessions(rt, id, None)
     return [{**each, "is_current": each["id"] == own} for each in found]
 
 
 @bp.post("/sessions/revoke")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @answers(RevokedSessionsData(), errors=(UserNotFound,), name="adminRevokeUserSessions")
 def revoke_sessions(by: Operator, id: int) -> dict[str, int]:
     """Sign an account out everywhere."""
@@ -55,7 +55,7 @@ def revoke_sessions(by: Operator, id: int) -> dict[str, int]:
 
 
 @bp.delete("/sessions/<session_id>")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @answers(errors=errors.REVOKE_SESSION, name="adminRevokeUserSession")
 def revoke_session(by: Operator, id: int, session_id: str) -> None:
     """End one session of an account, or leave it ended."""
@@ -89,7 +89,7 @@ def remove_link(by: Operator, id: int, link_id: int, is_forced: bool) -> None:
 
 
 @bp.post("/unlock")
-@admin_required()
+@admin_required(opened_by=Scope.ADMIN)
 @answers(errors=errors.UNLOCK, name="adminUnlockUser")
 def unlock(by: Operator, id: int) -> None:
     """Forget the failed sign-ins of an account, from wherever they came."""

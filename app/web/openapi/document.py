@@ -16,7 +16,11 @@ from werkzeug.routing import Rule
 from app import __version__
 from app.core.access import (
     AccountDisabled,
+    ClosedToTokens,
     PasswordChangeRequired,
+    PendingActivation,
+    Scope,
+    ScopeMissing,
     SessionUserMismatch,
     TokenExpired,
     TokenInvalid,
@@ -80,7 +84,8 @@ class Unexpected(ServerFault):
 
 
 OUTAGES = (DatabaseUnavailable, RedisUnavailable)
-RESTRICTED = (AccountDisabled, PasswordChangeRequired)
+# `ClosedToTokens` on every route for sessions, `ScopeMissing` where a scope opens it to tokens.
+RESTRICTED = (AccountDisabled, PendingActivation, PasswordChangeRequired, ClosedToTokens)
 MALFORMED_SOURCE = [error for error in origin.SOURCE_ERRORS if issubclass(error, BadRequest)]
 FOREIGN_SOURCE = [error for error in origin.SOURCE_ERRORS if not issubclass(error, BadRequest)]
 # Errors that occur together in many operations, with the name of their component.
@@ -89,6 +94,7 @@ SHARED = {
     frozenset([TooLarge]): "BodyTooLarge",
     frozenset([TokenMissing, TokenExpired, TokenInvalid]): "SessionMissing",
     frozenset(RESTRICTED): "SessionRestricted",
+    frozenset([*RESTRICTED, ScopeMissing]): "SessionOrTokenRestricted",
     frozenset([*RESTRICTED, SessionUserMismatch, *FOREIGN_SOURCE, *origin.CSRF_ERRORS]): (
         "SessionRestrictedOrSourceRefused"
     ),
@@ -297,7 +303,9 @@ def _requirements(operation: Operation, method: str) -> list[JsonSchema]:
     refresh: JsonSchema = {"refreshCookie": []} if operation.reads_refresh_cookie else {}
     ways: list[JsonSchema] = [{"accessCookie": [], **csrf}, {"bearer": []}]
     if operation.is_for_sessions:
-        return [{**way, **refresh} for way in ways]
+        scopes = [operation.opened_by.value] if isinstance(operation.opened_by, Scope) else []
+        token: list[JsonSchema] = [{"accessToken": scopes}] if operation.opened_by else []
+        return [*({**way, **refresh} for way in ways), *token]
     if not refresh:
         return []
     # Refresh fails without the cookie; logout takes any credential, or none.
@@ -320,9 +328,17 @@ def _access_sentence(operation: Operation) -> str:
     if not operation.is_for_sessions:
         return ""
     who = "an administrator" if operation.access == "admin" else "a signed-in account"
-    if PasswordChangeRequired in operation.errors:
-        return f"For {who}."
-    return f"For {who}, also while a password change is due."
+    while_due = ", also while a password change is due" if operation.during_password_change else ""
+    return f"For {who}{while_due}. {_tokens_sentence(operation)}"
+
+
+def _tokens_sentence(operation: Operation) -> str:
+    """Return a sentence that says which access tokens open an operation for sessions."""
+    if operation.opened_by is None:
+        return "Closed to access tokens."
+    if isinstance(operation.opened_by, Scope):
+        return f"Also for access tokens with the scope `{operation.opened_by}`."
+    return "Also for every access token."
 
 
 def _envelope(code: JsonSchema, data: JsonSchema) -> JsonSchema:

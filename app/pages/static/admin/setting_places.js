@@ -71,6 +71,8 @@ const TABS = {
     "auth_refresh_token_ttl_secs",
     "auth_access_token_ttl_secs",
     "auth_refresh_reuse_grace_secs",
+    "auth_access_tokens_enabled",
+    "auth_access_token_max_days",
     "auth_confirmation_max_age_secs",
     "auth_cookie_secure",
   ],

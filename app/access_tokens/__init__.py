@@ -1,0 +1,1 @@
+"""Access tokens: what people give to programs that are to act for them."""

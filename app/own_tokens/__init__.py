@@ -1,0 +1,3 @@
+"""What people do with their own access tokens."""
+
+TAG = "Access tokens"
