@@ -11,6 +11,8 @@ from app import commands
 from app.access_tokens import service as access_tokens
 from app.audit_log.views import bp as admin_audit
 from app.avatars import views as avatars
+from app.browsers import service as browsers_service
+from app.browsers.views import bp as browsers
 from app.confirmation.views import bp as confirmation
 from app.contact_verification.views import bp as contact_verification
 from app.core import logs
@@ -81,6 +83,7 @@ BLUEPRINTS = (
     invitations.admin_bp,
     contact_verification,
     mfa,
+    browsers,
     login,
     sessions,
     own_tokens,
@@ -210,6 +213,7 @@ def _fill_hooks(rt: Runtime, hub: Hub) -> None:
     )
     hooks.external_confirmations.append(external_links.by_dated_link)
     hooks.on_sign_in_switch.append(users_service.notify_administrators_of_switch)
+    hooks.on_setting_change.append(browsers_service.void_if_switched_off)
     hooks.on_unverified_reset.extend([passkeys_queries.remove_all, external_queries.remove_links])
     hooks.on_unproven_reset.append(mfa_queries.remove_all)
     hooks.extra_login_methods.append(external_queries.is_any_enabled)

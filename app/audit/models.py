@@ -37,6 +37,7 @@ class Action(StrEnum):
     USER_MFA_DISABLE = "user_mfa_disable"
     USER_MFA_RECOVERY_CODES_REGENERATE = "user_mfa_recovery_codes_regenerate"
     USER_MFA_EMAIL_CODE_SEND = "user_mfa_email_code_send"
+    USER_MFA_DEVICE_REMOVE = "user_mfa_device_remove"
     USER_MFA_CHALLENGE_SUCCESS = "user_mfa_challenge_success"
     USER_MFA_CHALLENGE_FAILED = "user_mfa_challenge_failed"
     USER_PASSKEY_REGISTER = "user_passkey_register"
@@ -108,6 +109,7 @@ class EntityType(StrEnum):
     AUTH_SESSION = "auth_session"
     INVITATION = "invitation"
     MFA_FACTOR = "mfa_factor"
+    BROWSER = "browser"
     PASSKEY = "passkey"
     ACCESS_TOKEN = "access_token"
     EXTERNAL_AUTH_IDENTITY = "external_auth_identity"
@@ -141,6 +143,7 @@ SUBJECTS = {
         Action.USER_MFA_CHALLENGE_SUCCESS,
         Action.USER_MFA_CHALLENGE_FAILED,
     ),
+    EntityType.BROWSER: (Action.USER_MFA_DEVICE_REMOVE,),
     EntityType.PASSKEY: (
         Action.USER_PASSKEY_REGISTER,
         Action.USER_PASSKEY_LOGIN,

@@ -15,7 +15,7 @@ from app.confirmation.service import Confirmation, Method
 from app.core.access import Principal
 from app.mfa.email_codes import NewCode
 from app.passkeys.relying_party import StartedCeremony
-from app.passkeys.schemas import FinishPasskeyLoginSchema, StartedPasskeyLoginData
+from app.passkeys.schemas import PasskeyProofSchema, StartedPasskeyLoginData
 from app.web.guards import login_required
 from app.web.operation import answers
 from app.web.peer import client
@@ -72,7 +72,7 @@ def start_passkey(principal: Principal) -> StartedCeremony:
 
 @bp.post("/passkey/finish")
 @login_required()
-@json_body(FinishPasskeyLoginSchema)
+@json_body(PasskeyProofSchema)
 @answers(ConfirmedData(), errors=errors.FINISH_PASSKEY, name="finishPasskeyConfirmation")
 def finish_passkey(
     principal: Principal, flow_id: str, credential: dict[str, Any]

@@ -110,12 +110,18 @@ class ConfirmationRequired(PreconditionFailed):
 
 @dataclass(frozen=True)
 class TokenPair:
-    """The tokens issued for a session, with both lifetimes in seconds."""
+    """The tokens issued for a session, with both lifetimes in seconds.
+
+    `is_short`: its cookies end with the browser's window. `device` is what the browser is known by
+    from now on; None leaves that as it is.
+    """
 
     access_token: str = field(repr=False)
     access_seconds: int
     refresh_token: str = field(repr=False)
     refresh_seconds: int
+    is_short: bool = False
+    device: str | None = field(default=None, repr=False)
 
 
 # By it the access token of a program is told from that of a session.

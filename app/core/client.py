@@ -1,7 +1,7 @@
 """Who is calling, as far as the connection shows."""
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from app.core.addresses import parse_and_unmap
@@ -37,6 +37,24 @@ class Client:
             user_agent=_printable(user_agent or "")[:MAX_USER_AGENT_LENGTH] or None,
             token_id=token_id,
         )
+
+
+@dataclass(frozen=True)
+class SignInWish:
+    """What a browser that signs in presents and asks for.
+
+    `device` is its cookie `service_device`. `remember` is false for a session that ends with its
+    window, None if nothing was said. `remember_device`: later, the second step is left out.
+    """
+
+    device: str | None = field(default=None, repr=False)
+    remember: bool | None = None
+    remember_device: bool = False
+
+    @property
+    def is_short(self) -> bool:
+        """Return whether the session and its cookies are to end with the browser's window."""
+        return self.remember is False
 
 
 @lru_cache(maxsize=MAX_CACHED_ADDRESSES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -56,17 +56,21 @@ class Hooks:
     `extra_login_methods` say whether anybody, `sign_in_methods` whether an account can sign in,
     `external_confirmations` whether it can confirm a session by another service;
     `on_sign_in_switch` are called in the transaction that switches a way to sign in, with the
-    operator and what was switched; `on_unverified_reset` remove what must not survive a reset
-    through an unverified address, `on_unproven_reset` what must not survive one through an address
-    whose owner never acted in person. `template_defaults` return what is in force instead of an
-    empty text, by the setting's name. `on_start`, each of which returns its stop function, and
-    `on_shutdown` are called by the serving process.
+    operator and what was switched; `on_setting_change` in the transaction of any change of
+    settings, with the runtime as it will be after it and their names; `on_unverified_reset` remove
+    what must not survive a reset through an unverified address, `on_unproven_reset` what must not
+    survive one through an address whose owner never acted in person. `template_defaults` return
+    what is in force instead of an empty text, by the setting's name. `on_start`, each of which
+    returns its stop function, and `on_shutdown` are called by the serving process.
     """
 
     extra_login_methods: list[Callable[[Session], bool]] = field(default_factory=list)
     sign_in_methods: list[SignInMethod] = field(default_factory=list)
     external_confirmations: list[SignInMethod] = field(default_factory=list)
     on_sign_in_switch: list[Callable[[Runtime, Session, Operator, SignInSwitch], None]] = field(
+        default_factory=list
+    )
+    on_setting_change: list[Callable[[Runtime, Session, Collection[str]], None]] = field(
         default_factory=list
     )
     on_unverified_reset: list[Callable[[Session, int], int]] = field(default_factory=list)

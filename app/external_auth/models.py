@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import BigInteger, Enum, ForeignKey, String, Text, UniqueConstraint
+from sqlalchemy import BigInteger, Enum, ForeignKey, String, Text, UniqueConstraint, false
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 from sqlalchemy.types import TypeDecorator
 
@@ -180,7 +180,7 @@ class PendingIdentity(Base):
 
     The email address that the provider reported is deliberately not stored.
     `verification_token_digest` is None until a mail is requested, which is possible once;
-    `browser_digest` is of the id of the browser that requested it;
+    `browser_digest` is of the id of the browser that requested it; `is_short` is of the session;
     `owner_session_version` is that of the address's account at that moment, or a new account's. It
     stays None if a release older than migration 0007, still running in an upgrade, sent the mail.
     """
@@ -205,3 +205,4 @@ class PendingIdentity(Base):
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
     expires_at: Mapped[datetime] = mapped_column(UTCDateTime, index=True)
     consumed_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
+    is_short: Mapped[bool] = mapped_column(default=False, server_default=false())

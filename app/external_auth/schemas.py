@@ -11,6 +11,7 @@ from app.external_auth.models import ProviderKind
 from app.external_auth.providers.fields import FIELDS, TENANT, Form, ProviderField
 from app.external_auth.sign_in.pending import MailAnswer
 from app.external_auth.sign_in.signed_in import Intent
+from app.login.schemas import remember
 from app.users.schemas import EMAIL_RULE
 from app.web.paging import Moment
 from app.web.schema import (
@@ -34,6 +35,7 @@ class StartExternalLoginSchema(RequestSchema):
 
     return_path = Text(load_default=None, allow_none=True)
     intent = fields.Enum(Intent, by_value=True, load_default=Intent.SIGN_IN)
+    remember = remember()
 
 
 class CallbackQuery(RequestSchema):

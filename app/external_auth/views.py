@@ -119,7 +119,9 @@ def list_providers() -> list[Provider]:
     errors=(*SIGNED_IN_ERRORS, *errors.START),
     name="startExternalLogin",
 )
-def start(kind: str, provider: str, return_path: str | None, intent: Intent) -> StartedSignIn:
+def start(
+    kind: str, provider: str, return_path: str | None, intent: Intent, remember: bool
+) -> StartedSignIn:
     """Begin a sign-in: send the browser to `authorization_url`; it comes back to the callback.
 
     A cookie ties the sign-in to this browser. `return_path` is the path of this site to which the
@@ -139,6 +141,7 @@ def start(kind: str, provider: str, return_path: str | None, intent: Intent) -> 
         own_origin=_own_origin(),
         intent=intent,
         principal=principal,
+        remember=remember,
     )
     _set_binding(started.state, started.binding, started.seconds)
     return started
@@ -152,11 +155,12 @@ def callback(**returned: str | None) -> Response:
     """Finish a sign-in: the provider sends the browser here, and it is redirected to the site.
 
     Once signed in, the browser goes to its `return_path`, or to `/force-password-change`. Otherwise
-    it goes to `/login`, whose query has `mfa=required` with `flow`, `expires_in`, `methods` and
-    `return_path`; `external_auth=email_required` with `flow` and `return_path`; or
-    `external_auth=error` with the `code` of a refusal. Whoever came to link or to confirm goes to
-    `return_path`, with `external_auth` as `linked`, `confirmed` or `error`; to `/login` from any
-    browser that is not signed in to the session that began it. HEAD does nothing.
+    it goes to `/login`, whose query has `mfa=required` with `flow`, `expires_in`, `methods`,
+    `return_path` and, if browsers can be remembered, `remember_device_secs`;
+    `external_auth=email_required` with `flow` and `return_path`; or `external_auth=error` with the
+    `code` of a refusal. Whoever came to link or to confirm goes to `return_path`, with
+    `external_auth` as `linked`, `confirmed` or `error`; to `/login` from any browser that is not
+    signed in to the session that began it. HEAD does nothing.
     """
     return _finish_callback(returned)
 
@@ -202,8 +206,8 @@ def open_mailed_link(token: str) -> Response:
     HEAD does not use up the link.
     """
     rt = runtime()
-    browser = cookies.browser_digest()
-    return _redirect_to_outcome(lambda: pending.open_link(rt, token, client(), browser))
+    browser, wish = cookies.browser_digest(), cookies.wish()
+    return _redirect_to_outcome(lambda: pending.open_link(rt, token, client(), browser, wish))
 
 
 @bp.post("/email-verification/confirm")
@@ -219,7 +223,8 @@ def answer_mailed_link(token: str, answer: MailAnswer) -> Response:
     if answer is MailAnswer.NO:
         response = _redirect_to_outcome(lambda: pending.decline(rt, token))
     else:
-        response = _redirect_to_outcome(lambda: pending.confirm_mailbox(rt, token, client()))
+        wish = cookies.wish()
+        response = _redirect_to_outcome(lambda: pending.confirm_mailbox(rt, token, client(), wish))
     response.status_code = HTTPStatus.SEE_OTHER
     return response
 
@@ -242,6 +247,7 @@ def link_by_password(flow_token: str, identifier: str, password: str) -> LoginOu
         identifier=identifier,
         password=password,
         client=client(),
+        wish=cookies.wish(),
     )
     cookies.sign_in(outcome.pair)
     return outcome
@@ -294,7 +300,13 @@ def _finish_callback(
     binding = request.cookies.get(_cookie_name(state)) if state else None
     return _redirect_to_outcome(
         lambda: service.finish(
-            rt, returned, binding, client(), find_principal=find_principal, route=route
+            rt,
+            returned,
+            binding,
+            client(),
+            cookies.wish(),
+            find_principal=find_principal,
+            route=route,
         )
     )
 
@@ -337,6 +349,8 @@ def _to_frontend(rt: Runtime, result: SignInResult | MailLinkFailure | Question)
             "expires_in": str(outcome.expires_in),
             "methods": ",".join(outcome.methods),
         }
+        if outcome.remember_device_seconds:
+            told["remember_device_secs"] = str(outcome.remember_device_seconds)
         return to_page(rt, LOGIN_PAGE, {**told, "return_path": path})
     page = PASSWORD_CHANGE_PAGE if outcome.is_limited else path
     return cookies.write(to_page(rt, page, {}), outcome.pair)

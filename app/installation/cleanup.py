@@ -14,6 +14,7 @@ from app.audit import hourly
 from app.audit import service as audit
 from app.audit.models import EntityType
 from app.avatars import upkeep as avatars_upkeep
+from app.browsers import service as browsers
 from app.contact_verification import tokens as contact_tokens
 from app.core.access import Operator
 from app.core.errors import AppError
@@ -44,6 +45,7 @@ CLEANUPS: dict[str, tuple[Callable[[Runtime], int], str, str]] = {
         "account that nobody activated",
         "accounts that nobody activated",
     ),
+    "browsers": (browsers.delete_unused, "unused browser", "unused browsers"),
     "mail_tokens": (contact_tokens.delete_expired, "expired mail link", "expired mail links"),
     "pending_identities": (
         external_auth.delete_expired,

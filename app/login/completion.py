@@ -8,7 +8,7 @@ refused.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NoReturn
 
@@ -18,8 +18,11 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
+from app.browsers import service as browsers
+from app.browsers.errors import NotRemembered
+from app.browsers.service import SignIn
 from app.core.access import TokenPair
-from app.core.client import Client
+from app.core.client import Client, SignInWish
 from app.core.errors import AppError, DatabaseConnectionLost
 from app.core.runtime import Runtime
 from app.login import pending_login
@@ -43,6 +46,17 @@ class LoginStatus(StrEnum):
     AUTHENTICATED = "authenticated"
     PASSWORD_CHANGE_REQUIRED = "password_change_required"
     MFA_REQUIRED = "mfa_required"
+
+
+# How somebody signed in, in the words of a mail.
+IN_WORDS = {
+    "password": "password",
+    "external_auth": "another service",
+    "passkey": "passkey",
+    MfaMethod.TOTP: "authenticator app",
+    MfaMethod.RECOVERY_CODE: "recovery code",
+    MfaMethod.EMAIL_CODE: "code by e-mail",
+}
 
 
 class FirstFactorKind(StrEnum):
@@ -75,11 +89,15 @@ class LoginOutcome:
 
 @dataclass(frozen=True)
 class MfaRequired:
-    """No session yet: a second factor is required within `expires_in` seconds."""
+    """No session yet: a second factor is required within `expires_in` seconds.
+
+    `remember_device_seconds` is for how long the browser can then be remembered; 0 if it cannot.
+    """
 
     flow_token: str = field(repr=False)
     expires_in: int
     methods: tuple[MfaMethod, ...]
+    remember_device_seconds: int
 
     status = LoginStatus.MFA_REQUIRED
     pair = None
@@ -131,41 +149,62 @@ class FirstFactor:
 
 
 def complete_login(
-    rt: Runtime, account: Account, factor: FirstFactor, client: Client
+    rt: Runtime, account: Account, factor: FirstFactor, client: Client, wish: SignInWish
 ) -> LoginOutcome | MfaRequired:
     """Turn a proven first factor into a session, or make the login wait for a second factor.
 
-    Every way to sign in goes through here. `account` is as read when the factor was proven.
+    Every way to sign in goes through here. `account` is as read when the factor was proven. A
+    browser that is remembered need not take the second step; its session begins unconfirmed.
     Raises: AccountDisabled, PendingActivation; CredentialsFailed if the account has changed since,
     or the factor was consumed meanwhile.
     """
     with refund_on_failure(rt, factor.password, client):
         users.require_sign_in_allowed(account)
         methods = mfa.methods(rt, account) if factor.kind.needs_second else ()
-        if methods:
-            return _wait_for_second(rt, account, factor, methods, client)
-        is_limited = users.is_password_change_forced(rt, account)
-        details = {"mfa_required": False} if factor.kind.needs_second else {}
-        details["password_change_required"] = is_limited
-
-        def consume(session: Session) -> None:
-            _renew_hash(session, account, factor.password)
-            if factor.consume:
-                factor.consume(session)
-
-        event = factor.event(account, client, details)
-        outcome = open_session(rt, account, client, event, consume, is_limited=is_limited)
-        if outcome is None:
-            raise CredentialsFailed
+        skips_second = bool(methods) and browsers.is_remembered(rt, account.id, wish.device)
+        if methods and not skips_second:
+            return _wait_for_second(rt, account, factor, methods, client, wish)
+        sign_in = SignIn(client, wish, IN_WORDS[factor.kind], skips_second=skips_second)
+        try:
+            outcome = _complete(rt, account, factor, sign_in)
+        except NotRemembered:
+            return _wait_for_second(rt, account, factor, methods, client, wish)
     if (verified := factor.password) is not None:
         rt.limits.attempts.clear(verified.attempts_key, client.network, verified.attempt)
     return outcome
 
 
-def complete_pending(rt: Runtime, step: SecondStep, number: int, proof: Proof) -> LoginOutcome:
+def _complete(rt: Runtime, account: Account, factor: FirstFactor, sign_in: SignIn) -> LoginOutcome:
+    """Open the session of a login without a second step.
+
+    Raises: CredentialsFailed, NotRemembered.
+    """
+    is_limited = users.is_password_change_forced(rt, account)
+    details = {"mfa_required": False} if factor.kind.needs_second else {}
+    if sign_in.skips_second:
+        details["remembered_browser"] = True
+    details["password_change_required"] = is_limited
+
+    def consume(session: Session) -> None:
+        _renew_hash(session, account, factor.password)
+        if factor.consume:
+            factor.consume(session)
+
+    client = sign_in.client
+    event = factor.event(account, client, details)
+    outcome = open_session(rt, account, client, event, consume, sign_in, is_limited=is_limited)
+    if outcome is None:
+        raise CredentialsFailed
+    return outcome
+
+
+def complete_pending(
+    rt: Runtime, step: SecondStep, number: int, proof: Proof, wish: SignInWish
+) -> LoginOutcome:
     """Consume a pending login and its code and open the session, all or nothing.
 
-    `number` is that of the attempt. The account's failures are forgotten: both factors are proven.
+    `number` is that of the attempt. `wish` is of the browser that gets the cookies. The account's
+    failures are forgotten: both factors are proven.
     Raises: MfaFlowInvalid; AccountDisabled, PendingActivation if that happened meanwhile;
     MfaCodeInvalid, MfaRecoveryCodeUsed if another request has just used the same code.
     """
@@ -174,6 +213,9 @@ def complete_pending(rt: Runtime, step: SecondStep, number: int, proof: Proof) -
         raise MfaFlowInvalid
     is_limited = users.is_password_change_forced(rt, account)
     details = {"attempt_count": number - 1, "password_change_required": is_limited}
+    sign_in = _second_sign_in(rt, step, wish, is_limited=is_limited)
+    if sign_in.grants:
+        details["remember_device"] = True
     factor_id = proof.factor.id if isinstance(proof, TotpProof) else None
     event = step.event(Action.USER_MFA_CHALLENGE_SUCCESS, details, factor_id)
 
@@ -182,7 +224,7 @@ def complete_pending(rt: Runtime, step: SecondStep, number: int, proof: Proof) -
 
     try:
         outcome = open_session(
-            rt, account, pending.client, event, consume, is_limited=is_limited
+            rt, account, pending.client, event, consume, sign_in, is_limited=is_limited
         ) or _refuse(rt, pending)
     except BaseException as error:
         _reopen_if_safe(rt, step, error)
@@ -199,6 +241,7 @@ def open_session(
     client: Client,
     event: Event,
     consume: Callable[[Session], None],
+    sign_in: SignIn,
     *,
     is_limited: bool,
 ) -> LoginOutcome | None:
@@ -207,15 +250,38 @@ def open_session(
     None if the account was disabled or its sessions were ended since: a login in progress must not
     survive that. `consume` uses up, in the same transaction, what works only once, and raises if
     another request was faster. The cost does not depend on how many sessions the account has.
-    Raises: DatabaseConnectionLost if the session may be open, or not.
+    Raises: DatabaseConnectionLost if the session may be open, or not; NotRemembered.
     """
     with rt.transaction() as session:
         if not users_queries.lock_unchanged(session, account):
             return None
         consume(session)
         audit.record(rt, session, event)
-        pair = sessions.open_session(rt, session, account.id, client, is_limited=is_limited)
-    return LoginOutcome(pair, is_limited)
+        device = browsers.note(rt, session, account, sign_in)
+        pair = sessions.open_session(
+            rt,
+            session,
+            account.id,
+            client,
+            is_limited=is_limited,
+            is_short=sign_in.wish.is_short,
+            is_confirmed=not sign_in.skips_second,
+        )
+    return LoginOutcome(replace(pair, device=device), is_limited)
+
+
+def _second_sign_in(rt: Runtime, step: SecondStep, wish: SignInWish, *, is_limited: bool) -> SignIn:
+    """Return a sign-in that has taken its second step.
+
+    The browser is that of this step. With a restricted session it is not remembered.
+    """
+    pending = step.pending
+    if wish.remember is None:
+        wish = replace(wish, remember=pending.remember)
+    method = f"{IN_WORDS[pending.first_factor]} and {IN_WORDS[step.method]}"
+    is_wanted = wish.remember_device and not wish.is_short
+    grants = is_wanted and not is_limited and browsers.lasts_for(rt) > 0
+    return SignIn(step.client, wish, method, grants=grants)
 
 
 @contextmanager
@@ -247,15 +313,18 @@ def _wait_for_second(
     factor: FirstFactor,
     methods: tuple[MfaMethod, ...],
     client: Client,
+    wish: SignInWish,
 ) -> MfaRequired:
-    flow_token, expires_in = pending_login.open_pending(rt, account, factor.kind, client)
+    flow_token, expires_in = pending_login.open_pending(
+        rt, account, factor.kind, client, remember=wish.remember
+    )
     details = {"mfa_required": True, "available_methods": methods}
     with rt.transaction() as session:
         # Not after the second step, because no password hash may be kept in Redis until then.
         _renew_hash(session, account, factor.password)
         audit.record(rt, session, factor.event(account, client, details))
     _refund_attempt(rt, factor.password, client)
-    return MfaRequired(flow_token, expires_in, methods)
+    return MfaRequired(flow_token, expires_in, methods, browsers.lasts_for(rt))
 
 
 def _renew_hash(session: Session, account: Account, verified: VerifiedPassword | None) -> None:

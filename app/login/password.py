@@ -6,7 +6,7 @@ from datetime import timedelta
 from app.audit import queries as audit_queries
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
-from app.core.client import Client
+from app.core.client import Client, SignInWish
 from app.core.clock import SKEW
 from app.core.runtime import Runtime
 from app.login import sign_in_methods
@@ -32,7 +32,7 @@ REFUSALS_WITHIN = timedelta(hours=1)
 
 
 def log_in(
-    rt: Runtime, *, identifier: str, password: str, client: Client
+    rt: Runtime, *, identifier: str, password: str, client: Client, wish: SignInWish
 ) -> LoginOutcome | MfaRequired:
     """Check identifier and password.
 
@@ -48,7 +48,7 @@ def log_in(
         entity_name=identifier,
         password=verified,
     )
-    return complete_login(rt, account, factor, client)
+    return complete_login(rt, account, factor, client, wish)
 
 
 def check_password(

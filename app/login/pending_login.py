@@ -31,7 +31,8 @@ MAX_ATTEMPTS = 5
 class PendingLogin:
     """A login whose first factor is proven; `client` is that of the first step.
 
-    `flow_id` identifies it in the audit log, where no token may appear.
+    `flow_id` identifies it in the audit log, where no token may appear. `remember` is what the
+    first step said of the session.
     """
 
     flow: Flow
@@ -40,6 +41,7 @@ class PendingLogin:
     session_version: int
     first_factor: str
     client: Client
+    remember: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class SecondStep:
 
 
 def open_pending(
-    rt: Runtime, account: Account, first_factor: str, client: Client
+    rt: Runtime, account: Account, first_factor: str, client: Client, *, remember: bool | None
 ) -> tuple[str, int]:
     """Store a login whose first factor is proven; return its token and lifetime in seconds."""
     seconds = rt.settings.get(keys.MFA_FLOW_TTL_SECONDS)
@@ -82,6 +84,8 @@ def open_pending(
         "first_factor": first_factor,
         "client": asdict(client),
     }
+    if remember is False:  # what is usual is left out: the version before does not know it
+        data["remember"] = False
     token = mfa.pending_logins(rt).open(account.id, data, timedelta(seconds=seconds), PREFIX)
     return token, seconds
 

@@ -9,7 +9,7 @@ from functools import partial
 
 from app.audit import service as audit
 from app.audit.models import Action
-from app.core.client import Client
+from app.core.client import Client, SignInWish
 from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.login import completion, pending_login, sign_in_methods
@@ -37,9 +37,11 @@ from app.store.limits import is_verdict
 
 
 def verify(
-    rt: Runtime, *, flow_token: str, method: MfaMethod, code: str, client: Client
+    rt: Runtime, *, flow_token: str, method: MfaMethod, code: str, client: Client, wish: SignInWish
 ) -> LoginOutcome:
     """Complete a pending login; the session belongs to the client of the first step.
+
+    The browser that is remembered is that of this step.
 
     Raises: errors.VERIFY, RateLimited. Only MfaCodeInvalid and MfaRecoveryCodeUsed spend an
     attempt; MfaAttemptsExceeded replaces them for the fifth wrong code, which ends the login.
@@ -52,7 +54,7 @@ def verify(
     check = _check(rt, step, code)
     number = pending_login.take_attempt(rt, step)
     try:
-        return completion.complete_pending(rt, step, number, check())
+        return completion.complete_pending(rt, step, number, check(), wish)
     except (MfaCodeInvalid, MfaRecoveryCodeUsed) as error:
         raise _wrong(rt, step, number, error) from None
     except BaseException as error:

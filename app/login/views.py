@@ -30,14 +30,18 @@ bp = Blueprint("login", __name__, url_prefix="/api/v1/auth")
 @anonymous_route(source_check=True)
 @json_body(LoginSchema)
 @answers(LOGIN_STEP, errors=errors.LOGIN, name="login")
-def log_in(identifier: str, password: str) -> LoginOutcome | MfaRequired:
+def log_in(identifier: str, password: str, remember: bool) -> LoginOutcome | MfaRequired:
     """Sign in with username or e-mail address and password.
 
     An account with a second factor gets no cookies yet, but a `flow_token` for
-    `/auth/mfa/challenge/verify`.
+    `/auth/mfa/challenge/verify`; one that remembered this browser signs in at once.
     """
     outcome = password_login.log_in(
-        runtime(), identifier=identifier, password=password, client=client()
+        runtime(),
+        identifier=identifier,
+        password=password,
+        client=client(),
+        wish=cookies.wish(remember),
     )
     cookies.sign_in(outcome.pair)
     return outcome
@@ -47,13 +51,20 @@ def log_in(identifier: str, password: str) -> LoginOutcome | MfaRequired:
 @anonymous_route(source_check=True)
 @json_body(VerifyMfaChallengeSchema)
 @answers(SignedInData(), errors=errors.VERIFY, name="verifyMfaChallenge")
-def verify_challenge(flow_token: str, method: MfaMethod, code: str) -> LoginOutcome:
+def verify_challenge(
+    flow_token: str, method: MfaMethod, code: str, remember: bool | None, remember_device: bool
+) -> LoginOutcome:
     """Finish a login with a second factor.
 
     A login has five attempts. The fifth wrong code ends it, and so does a right one.
     """
     outcome = second_factor.verify(
-        runtime(), flow_token=flow_token, method=method, code=code, client=client()
+        runtime(),
+        flow_token=flow_token,
+        method=method,
+        code=code,
+        client=client(),
+        wish=cookies.wish(remember, remember_device=remember_device),
     )
     cookies.sign_in(outcome.pair)
     return outcome

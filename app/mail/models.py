@@ -10,6 +10,8 @@ from app.store.db import Base, UTCDateTime
 
 # Only notices are looked up by recipient, see `queries.find_notice`.
 IS_NOTICE = text("template = 'security_notice'")
+# They are counted for each account, see `queries.count_sign_ins`.
+IS_NEW_SIGN_IN = text("template = 'new_sign_in'")
 
 
 class MailStatus(StrEnum):
@@ -29,7 +31,7 @@ class OutboxMail(Base):
     lease expires. `lease` identifies the attempt in progress. `attempts` counts only attempts that
     use up a try: not refusals that are the server's fault, failures before it had the mail, a
     missing key, nor, while the mail `is_hurried`, those that an operator wants. `topic` is what a
-    notice is about, if it may be gathered with others.
+    notice is about, if it may be gathered or counted with others.
     """
 
     __tablename__ = "mail_outbox"
@@ -41,6 +43,13 @@ class OutboxMail(Base):
             "created_at",
             sqlite_where=IS_NOTICE,
             postgresql_where=IS_NOTICE,
+        ),
+        Index(
+            "ix_mail_outbox_sign_ins",
+            "topic",
+            "created_at",
+            sqlite_where=IS_NEW_SIGN_IN,
+            postgresql_where=IS_NEW_SIGN_IN,
         ),
     )
 

@@ -23,10 +23,17 @@ AND_THEN, AT_LAST = ", then ", ", then more of the same, and at last "
 
 
 def queue_notice(
-    rt: Runtime, session: Session, recipient: str, *, username: str, event: str
+    rt: Runtime,
+    session: Session,
+    recipient: str,
+    *,
+    username: str,
+    event: str,
+    topic: str | None = None,
 ) -> None:
     """Queue a notice within the running transaction; `event` is the sentence in it."""
-    queue(rt, session, Template.SECURITY_NOTICE, recipient, username=username, event=event)
+    kind = Template.SECURITY_NOTICE
+    queue(rt, session, kind, recipient, topic=topic, username=username, event=event)
 
 
 def queue_notice_of_switch(

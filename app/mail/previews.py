@@ -32,6 +32,10 @@ SAMPLES = {
     "code": "12345678",
     "provider_name": "Example Login",
     "event": "A second factor was added.",
+    "signed_in_at": "29 November 2026, 09:41 UTC",
+    "browser": "Firefox on Windows",
+    "ip_address": "203.0.113.9",
+    "method": "password",
 }
 # The link that proves a mailbox lives as long as the sign-in that waits for it.
 EXTERNAL_SIGN_IN_SECONDS = 1800
@@ -73,6 +77,7 @@ def preview(rt: Runtime, template: Template, draft: Draft = Draft()) -> Preview:
         "lang": draft.language or LANGUAGE,
         "site_name": site_name(rt),
         "invitation_url": site.link(rt, "/invite/SAMPLE-TOKEN"),
+        "security_url": site.link(rt, "/settings/security"),
         **_lives(rt, template),
     }
     values = variables(rt, template, {name: samples[name] for name in known.stored})

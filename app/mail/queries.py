@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Row, and_, case, delete, func, select, update
 from sqlalchemy.orm import Session
 
-from app.mail.models import IS_NOTICE, MailStatus, OutboxMail
+from app.mail.models import IS_NEW_SIGN_IN, IS_NOTICE, MailStatus, OutboxMail
 from app.store import bulk
 from app.store.paging import Page, Paging, read_items, rows_of
 
@@ -43,6 +43,13 @@ def find_gathered(
     waiting = OutboxMail.status == MailStatus.QUEUED, OutboxMail.created_at >= since
     newest = select(OutboxMail).where(*of_topic, *waiting).order_by(OutboxMail.created_at.desc())
     return session.scalars(newest.limit(1).with_for_update()).one_or_none()
+
+
+def count_sign_ins(session: Session, topic: str, since: datetime, until: datetime) -> int:
+    """Return how many mails about new sign-ins of a topic were queued in a span of time."""
+    within = OutboxMail.created_at > since, OutboxMail.created_at <= until
+    counted = select(func.count()).where(IS_NEW_SIGN_IN, OutboxMail.topic == topic, *within)
+    return int(session.execute(counted).scalar_one())
 
 
 def is_any_due(

@@ -18,6 +18,7 @@ class Template(StrEnum):
     LOGIN_EMAIL_CODE = "login_email_code"
     CONFIRMATION_CODE = "confirmation_code"
     SECURITY_NOTICE = "security_notice"
+    NEW_SIGN_IN = "new_sign_in"
     USER_INVITATION = "user_invitation"
 
 
@@ -96,6 +97,13 @@ DESCRIPTIONS: dict[Template, Description] = {
     Template.SECURITY_NOTICE: Description(
         "{{site_name}}: security notice",
         ("username", "event", "site_name"),
+    ),
+    Template.NEW_SIGN_IN: Description(
+        "{{site_name}}: new sign-in",
+        (
+            *("username", "signed_in_at", "browser", "ip_address", "method"),
+            *("security_url", "site_name"),
+        ),
     ),
     Template.USER_INVITATION: Description(
         "You are invited to {{site_name}}",

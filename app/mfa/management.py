@@ -13,6 +13,7 @@ from datetime import timedelta
 from sqlalchemy.orm import Session
 
 from app.audit.models import Action
+from app.browsers import queries as browsers
 from app.core.access import Principal
 from app.core.client import Client
 from app.core.runtime import Runtime
@@ -128,6 +129,7 @@ def finish_setup(
         sealed = rt.secret_box.seal(secret, service.secret_row_name(account.id))
         factor = queries.add_totp(session, account.id, name=name, secret=sealed, now=rt.clock.now())
         service.store_codes(rt, session, account.id, codes)
+        browsers.void(session, account.id)
         about = {"factor_id": factor.id, "factor_name": name, "recovery_code_count": len(codes)}
         service.record(rt, session, Action.USER_MFA_ENABLE, factor, client, **about)
         users.notify_owner(rt, session, account, Notice.FACTOR_ADDED)
@@ -149,6 +151,7 @@ def remove_factor(
         if factor is None or factor.id != parsed_id(factor_id):
             raise FactorNotFound
         service.remove(rt, session, account)
+        browsers.void(session, account.id)
         about = {"factor_id": factor.id, "factor_name": factor.name}
         service.record(rt, session, Action.USER_MFA_DISABLE, factor, client, **about)
     service.discard_flows(rt, principal.user_id)
@@ -168,6 +171,7 @@ def regenerate_recovery_codes(
             raise MfaCodeInvalid  # removed since the code was checked
         codes = recovery_codes.new_codes()
         service.store_codes(rt, session, account.id, codes)
+        browsers.void(session, account.id)
         action = Action.USER_MFA_RECOVERY_CODES_REGENERATE
         service.record(rt, session, action, factor, client, recovery_code_count=len(codes))
         users.notify_owner(rt, session, account, Notice.RECOVERY_CODES_REGENERATED)

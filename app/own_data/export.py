@@ -15,6 +15,7 @@ from app.audit.models import Action
 from app.avatars import files
 from app.avatars import service as avatars
 from app.avatars.errors import AvatarNotFound
+from app.browsers import service as browsers
 from app.core.access import Operator, Principal
 from app.core.client import Client
 from app.core.config import Bucket
@@ -43,6 +44,7 @@ export.json       everything, in these members:
   account                    the account and its profile
   preferences                the settings of its pages
   sessions                   where it is signed in
+  browsers                   the browsers that have signed in to it
   second_factors             its authenticator app, without the secret
   recovery_codes_remaining   how many recovery codes are unused
   passkeys                   its passkeys, without their keys
@@ -138,6 +140,7 @@ def _head(rt: Runtime, account: Account) -> dict[str, Any]:
             "account": account,
             "preferences": preferences.to_wire(account.preferences),
             "sessions": sessions.list_sessions(rt, account.id, None),
+            "browsers": browsers.list_browsers(rt, account.id),
             "second_factors": factors.factors,
             "recovery_codes_remaining": factors.recovery_codes_remaining,
             "passkeys": passkeys.list_passkeys(rt, account.id),

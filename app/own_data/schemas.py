@@ -2,6 +2,7 @@
 
 from marshmallow import fields, validate
 
+from app.browsers.schemas import ExportedBrowser
 from app.mail.models import MailStatus
 from app.mfa.schemas import MfaFactor
 from app.own_data.models import ArchiveFormat
@@ -120,6 +121,7 @@ class ExportData(Answer):
     account = fields.Nested(UserInfo)
     preferences = fields.Nested(Preferences, allow_none=True)
     sessions = fields.List(fields.Nested(ExportedSession))
+    browsers = fields.List(fields.Nested(ExportedBrowser))
     second_factors = fields.List(fields.Nested(MfaFactor))
     recovery_codes_remaining = fields.Integer()
     passkeys = fields.List(fields.Nested(ExportedPasskey))

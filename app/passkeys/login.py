@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from app.audit.models import Action, EntityType
 from app.core import base64url
-from app.core.client import Client
+from app.core.client import Client, SignInWish
 from app.core.runtime import Runtime
 from app.crypto.tokens import digest
 from app.login.completion import (
@@ -54,7 +54,7 @@ def start(rt: Runtime, *, identifier: str | None, conditional: bool | None) -> S
 
 
 def finish(
-    rt: Runtime, *, flow_id: str, credential: Mapping[str, Any], client: Client
+    rt: Runtime, *, flow_id: str, credential: Mapping[str, Any], client: Client, wish: SignInWish
 ) -> LoginOutcome | MfaRequired:
     """Sign in with an assertion; the flow is consumed even if that fails.
 
@@ -88,7 +88,7 @@ def finish(
         consume=consume,
     )
     try:
-        return complete_login(rt, account, factor, client)
+        return complete_login(rt, account, factor, client, wish)
     except CredentialsFailed:
         raise PasskeyRefused from None
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validate
 
+from app.login.schemas import remember
 from app.passkeys.ceremony import TYPE
 from app.web.schema import (
     MAX_INPUT_LENGTH,
@@ -132,11 +133,17 @@ class StartPasskeyLoginSchema(RequestSchema):
     conditional = StrictBoolean(load_default=None, allow_none=True)
 
 
-class FinishPasskeyLoginSchema(RequestSchema):
-    """POST /auth/passkeys/login/finish."""
+class PasskeyProofSchema(RequestSchema):
+    """What an authenticator signed for a flow."""
 
     flow_id = text(MAX_INPUT_LENGTH)
     credential = Credential(ProofJson, required=True)
+
+
+class FinishPasskeyLoginSchema(PasskeyProofSchema):
+    """POST /auth/passkeys/login/finish."""
+
+    remember = remember()
 
 
 class PasskeyData(Answer):

@@ -41,9 +41,14 @@ def start_login(identifier: str | None, conditional: bool | None) -> StartedCere
 @anonymous_route(source_check=True)
 @json_body(schemas.FinishPasskeyLoginSchema)
 @answers(SignedInData(), errors=errors.FINISH_LOGIN, name="finishPasskeyLogin")
-def finish_login(flow_id: str, credential: dict[str, Any]) -> LoginOutcome | MfaRequired:
+def finish_login(
+    flow_id: str, credential: dict[str, Any], remember: bool
+) -> LoginOutcome | MfaRequired:
     """Sign in with what the authenticator signed; no second factor is required."""
-    outcome = login.finish(runtime(), flow_id=flow_id, credential=credential, client=client())
+    wish = cookies.wish(remember)
+    outcome = login.finish(
+        runtime(), flow_id=flow_id, credential=credential, client=client(), wish=wish
+    )
     cookies.sign_in(outcome.pair)
     return outcome
 

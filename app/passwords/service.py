@@ -1,6 +1,7 @@
 """Use cases of passwords: changing one's own, and resetting a forgotten one by mail."""
 
 from app.audit.models import Action
+from app.browsers import queries as browsers
 from app.contact_verification import tokens
 from app.contact_verification.errors import ContactVerificationInvalid
 from app.contact_verification.models import ContactToken, LinkPurpose
@@ -121,6 +122,7 @@ def _reset(rt: Runtime, token: str, new_hash: str, client: Client) -> None:
         if account.proven_at is None:
             removed += sum(remove(session, account.id) for remove in rt.hooks.on_unproven_reset)
         sessions.revoke_all(rt, session, account.id)
+        browsers.begin_anew(session, account.id)
         tokens.void(session, account.id)
         notice = Template.PASSWORD_RESET_NOTICE
         mail.queue(rt, session, notice, account.email, username=account.username)
@@ -140,9 +142,12 @@ def _replace(
             raise TokenInvalid
         if not users_queries.change_password(session, account.id, new_hash, now, old_hash=old_hash):
             raise CredentialsFailed  # a concurrent change was faster
+        is_short = sessions.is_short(session, principal.session_id)
         sessions.revoke_all(rt, session, account.id, keeps_tokens=True)
         tokens.void(session, account.id)
-        pair = sessions.open_session(rt, session, account.id, client, is_limited=False)
+        pair = sessions.open_session(
+            rt, session, account.id, client, is_limited=False, is_short=is_short
+        )
         users.notify_owner(rt, session, account, CHANGED)
         users.record(rt, session, Action.USER_CHANGE_PASSWORD, account, client)
     return pair

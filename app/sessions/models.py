@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, String, Uuid, func
+from sqlalchemy import ForeignKey, String, Uuid, false, func
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from app.store.db import Base, UTCDateTime
@@ -17,7 +17,8 @@ class LoginSession(Base):
     predecessor. `last_seen_at` is when the live token was issued. A session that ended keeps its
     row as a tombstone until its tokens would have expired, so that they are still recognised.
     `is_limited` sessions may only change the password. `confirmed_at` is when the owner last proved
-    to be the owner: at the sign-in, or by a confirmation since.
+    to be the owner: at the sign-in, or by a confirmation since; a sign-in without its second step
+    does not count. `is_short` sessions end with the browser's window, or soon without use.
     """
 
     __tablename__ = "login_sessions"
@@ -36,4 +37,5 @@ class LoginSession(Base):
     confirmed_at: Mapped[datetime] = mapped_column(UTCDateTime, server_default=func.now())
     expires_at: Mapped[datetime] = mapped_column(UTCDateTime)
     revoked_at: Mapped[datetime | None] = mapped_column(UTCDateTime)
+    is_short: Mapped[bool] = mapped_column(default=False, server_default=false())
     user: Mapped[User] = relationship(lazy="joined", innerjoin=True)

@@ -11,6 +11,7 @@ from sqlalchemy import (
     String,
     and_,
     bindparam,
+    case,
     delete,
     exists,
     func,
@@ -80,11 +81,14 @@ _ROTATE = (
         refresh_digest=bindparam("new_digest"),
         previous_digest=bindparam("old_digest"),
         last_seen_at=_now,
-        expires_at=bindparam("new_expiry"),
+        expires_at=case(
+            (LoginSession.is_short, bindparam("short_expiry", type_=UTCDateTime())),
+            else_=bindparam("new_expiry", type_=UTCDateTime()),
+        ),
         ip_address=func.coalesce(bindparam("address", type_=String), LoginSession.ip_address),
         user_agent=func.coalesce(bindparam("agent", type_=String), LoginSession.user_agent),
     )
-    .returning(LoginSession.id, LoginSession.user_id)
+    .returning(LoginSession.id, LoginSession.user_id, LoginSession.is_short)
     .execution_options(synchronize_session=False)
 )
 
@@ -146,10 +150,12 @@ def rotate(
     client: Client,
     now: datetime,
     *,
+    short_expiry: datetime,
     enforces_change: bool,
-) -> tuple[str, int] | None:
+) -> tuple[str, int, bool] | None:
     """Replace a live refresh token with its successor; return the ids of its session and user.
 
+    With them, whether it is a short session, which then expires at `short_expiry` at the latest.
     None if the token is not live, its session may not continue, or, with `enforces_change`, the
     account must change its password. A single UPDATE, so of two concurrent refreshes exactly one
     wins.
@@ -159,13 +165,14 @@ def rotate(
         "old_digest": old.digest,
         "new_digest": successor.digest,
         "new_expiry": successor.expires_at,
+        "short_expiry": short_expiry,
         "address": client.address,
         "agent": client.user_agent,
         "now": now,
         "enforces_change": enforces_change,
     }
     row = session.execute(_ROTATE, values).one_or_none()
-    return (row[0], row[1]) if row else None
+    return (row[0], row[1], row[2]) if row else None
 
 
 def list_live(database: Database, user_id: int, now: datetime, current: str) -> list[RowMapping]:
@@ -190,6 +197,12 @@ def count_live(session: Session, user_id: int, now: datetime) -> tuple[int, date
 def find_owner(session: Session, session_id: str) -> int | None:
     """Return the user id of a session; None if there is no such session."""
     return session.scalar(select(LoginSession.user_id).where(LoginSession.id == session_id))
+
+
+def is_short(session: Session, session_id: str) -> bool:
+    """Return whether a session ends with its browser's window."""
+    statement = select(LoginSession.is_short).where(LoginSession.id == session_id)
+    return bool(session.scalar(statement))
 
 
 def list_open_among(

@@ -8,10 +8,12 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
+from app.browsers import queries as browsers
 from app.core.access import Operator, Principal, SessionUserMismatch, TokenInvalid
 from app.core.client import Client
 from app.core.runtime import Runtime
 from app.core.texts import shortened
+from app.crypto.tokens import digest
 from app.sessions import access_token, queries, refresh_token, service
 from app.sessions.errors import SessionNotFound
 from app.sessions.models import LoginSession
@@ -20,8 +22,12 @@ from app.users import queries as users_queries
 from app.users import service as users
 
 
-def revoke_others(rt: Runtime, principal: Principal, presented: str, client: Client) -> int:
+def revoke_others(
+    rt: Runtime, principal: Principal, presented: str, client: Client, device: str | None = None
+) -> int:
     """End every session but the one whose live refresh token is presented; return how many ended.
+
+    Nor is any browser remembered but this one, whose cookie is `device`.
 
     Of two sessions that end each other at once, one is refused: somebody stays signed in.
     Raises: TokenInvalid, AccountDisabled, SessionUserMismatch.
@@ -36,6 +42,7 @@ def revoke_others(rt: Runtime, principal: Principal, presented: str, client: Cli
         service.lock_account(rt, session, principal, current.id)
         users_queries.drop_pending_email(session, user_id)
         removed = queries.revoke_others(session, user_id, current.id, now)
+        browsers.void(session, user_id, except_digest=device and digest(device))
         details = {"removed": removed}
         _record_and_publish(
             rt, session, Action.USER_REVOKE_OTHER_SESSIONS, user_id, client, details

@@ -64,17 +64,24 @@ def rotate(rt: Runtime, presented: str, client: Client, arrived_at: datetime) ->
         now, enforces_change = rt.clock.now(), users.enforces_password_change(rt)
         was_live = rt.redis.fail_fast.is_broken and _is_live_token(rt, token, now)
         expires_at = service.refresh_expiry(rt, now)
+        short_expiry = service.refresh_expiry(rt, now, is_short=True)
         successor = refresh_token.new(rt.keyring, expires_at, selector=token.selector)
         with rt.transaction() as session:
             rotated = queries.rotate(
-                session, token, successor, client, now, enforces_change=enforces_change
+                session,
+                token,
+                successor,
+                client,
+                now,
+                short_expiry=short_expiry,
+                enforces_change=enforces_change,
             )
         if rotated is None:
             _refuse_rotation(rt, token, client, arrived_at, was_live_on_arrival=was_live)
-        session_id, user_id = rotated
+        session_id, user_id, is_short = rotated
         _record_commit(rt, token.digest)
         note_caller(user_id, session_id=session_id)
-        return service.pair(rt, session_id, user_id, successor, now)
+        return service.pair(rt, session_id, user_id, successor, now, is_short=is_short)
 
 
 def _is_live_token(rt: Runtime, token: RefreshToken, now: datetime) -> bool:

@@ -1,7 +1,7 @@
 """Use cases of sessions: the access check, opening, listing."""
 
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from sqlalchemy import RowMapping
@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.access_tokens import queries as access_tokens_queries
 from app.access_tokens import service as access_tokens
+from app.browsers import queries as browsers
 from app.core.access import (
     AccountDisabled,
     AdminRequired,
@@ -29,6 +30,9 @@ from app.store.db import after_commit
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, Role, Status
+
+# When a session was confirmed whose owner has not been asked for all that a sign-in takes.
+NEVER = datetime.fromtimestamp(0, UTC)
 
 
 def authenticate(rt: Runtime, token: str) -> Principal:
@@ -51,11 +55,18 @@ def authenticate(rt: Runtime, token: str) -> Principal:
 
 
 def open_session(
-    rt: Runtime, session: Session, user_id: int, client: Client, *, is_limited: bool
+    rt: Runtime,
+    session: Session,
+    user_id: int,
+    client: Client,
+    *,
+    is_limited: bool,
+    is_short: bool = False,
+    is_confirmed: bool = True,
 ) -> TokenPair:
     """Start a session in the caller's transaction; return its first token pair."""
     now, session_id = rt.clock.now(), str(uuid4())
-    token = refresh_token.new(rt.keyring, refresh_expiry(rt, now))
+    token = refresh_token.new(rt.keyring, refresh_expiry(rt, now, is_short=is_short))
     opened = LoginSession(
         id=session_id,
         user_id=user_id,
@@ -66,13 +77,14 @@ def open_session(
         user_agent=client.user_agent,
         created_at=now,
         last_seen_at=now,
-        confirmed_at=now,
+        confirmed_at=now if is_confirmed else NEVER,
         expires_at=token.expires_at,
+        is_short=is_short,
     )
     session.add(opened)
     session.flush()
     after_commit(session, lambda: note_caller(user_id, session_id=session_id))
-    return pair(rt, session_id, user_id, token, now)
+    return pair(rt, session_id, user_id, token, now, is_short=is_short)
 
 
 def list_sessions(rt: Runtime, user_id: int, presented: str | None) -> list[RowMapping]:
@@ -127,6 +139,11 @@ def confirm(rt: Runtime, session: Session, principal: Principal) -> None:
         raise TokenInvalid
 
 
+def is_short(session: Session, session_id: str) -> bool:
+    """Return whether a session ends with its browser's window."""
+    return queries.is_short(session, session_id)
+
+
 def is_live(rt: Runtime, session: Session, session_id: str) -> bool:
     """Return whether a session has neither ended nor expired, in the caller's transaction."""
     return queries.is_live(session, session_id, rt.clock.now())
@@ -136,9 +153,12 @@ def revoke_all(rt: Runtime, session: Session, user_id: int, *, keeps_tokens: boo
     """End every session of a user in the caller's transaction; return how many ended.
 
     With them go the access tokens, unless `keeps_tokens`: for what says nothing about who has them.
+    No browser is remembered any more, nor one that a sign-in remembers at this moment: the
+    account's row is locked first.
     """
     users.publish_ended_access(rt, session, user_id)
     removed = queries.revoke_all(session, user_id, rt.clock.now())
+    browsers.void(session, user_id)
     if not keeps_tokens:
         access_tokens_queries.remove_all(session, user_id)
     return removed
@@ -164,7 +184,13 @@ def filter_open(rt: Runtime, ids: Collection[str | int]) -> set[str | int]:
 
 
 def pair(
-    rt: Runtime, session_id: str, user_id: int, token: RefreshToken, now: datetime
+    rt: Runtime,
+    session_id: str,
+    user_id: int,
+    token: RefreshToken,
+    now: datetime,
+    *,
+    is_short: bool = False,
 ) -> TokenPair:
     """Return a refresh token with a new access token of its session."""
     access_seconds = rt.settings.get(keys.ACCESS_TTL_SECONDS)
@@ -174,9 +200,13 @@ def pair(
         access_seconds=access_seconds,
         refresh_token=token.text,
         refresh_seconds=rt.settings.get(keys.REFRESH_TTL_SECONDS),
+        is_short=is_short,
     )
 
 
-def refresh_expiry(rt: Runtime, now: datetime) -> datetime:
+def refresh_expiry(rt: Runtime, now: datetime, *, is_short: bool = False) -> datetime:
     """Return when a refresh token issued now expires."""
-    return now + timedelta(seconds=rt.settings.get(keys.REFRESH_TTL_SECONDS))
+    life = rt.settings.get(keys.REFRESH_TTL_SECONDS)
+    if is_short:
+        life = min(life, rt.settings.get(keys.SHORT_SESSION_SECONDS))
+    return now + timedelta(seconds=life)

@@ -74,7 +74,8 @@ def revoke_others(principal: Principal) -> dict[str, int]:
     token = cookies.refresh_cookie()
     if token is None:
         raise TokenMissing
-    return {"removed": revocation.revoke_others(runtime(), principal, token, client())}
+    device = cookies.device_cookie()
+    return {"removed": revocation.revoke_others(runtime(), principal, token, client(), device)}
 
 
 @bp.delete("/sessions/<session_id>")

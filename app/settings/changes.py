@@ -74,6 +74,8 @@ def change(
         for name, text in {**changes, **repairs}.items():
             _store(rt, session, by, name, before.get(name), text)
         by.recheck(session)
+        for react in rt.hooks.on_setting_change:
+            react(_runtime_with(rt, _merged(before, {**changes, **repairs})), session, changes)
         _tell_of_switches(rt, session, by, before, {**changes, **repairs})
     if changes:
         announce(rt)

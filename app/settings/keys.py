@@ -148,6 +148,32 @@ REFRESH_TTL_SECONDS = seconds(
     7 * DAY,
     most=YEAR,
 )
+SHORT_SESSION_SECONDS = seconds(
+    Group.SIGN_IN,
+    "auth_short_session_secs",
+    "How long a session lasts without a refresh if its owner did not choose to stay signed in; "
+    "never longer than others",
+    43_200,
+    least=300,
+    most=YEAR,
+)
+TRUSTED_DEVICE_SECONDS = number(
+    Group.SIGN_IN,
+    "auth_mfa_trusted_device_secs",
+    "How long a browser that was remembered is not asked for the second step; 0 remembers none, "
+    "and forgets those that were",
+    0,
+    unit="seconds",
+    least=3600,
+    most=90 * DAY,
+    is_off_at_zero=True,
+)
+NEW_BROWSER_NOTICE = boolean(
+    Group.SIGN_IN,
+    "auth_new_browser_notice",
+    "Whether people get a mail when a browser signs in to their account for the first time",
+    default=True,
+)
 ACCESS_TOKENS_ENABLED = boolean(
     Group.SIGN_IN,
     "auth_access_tokens_enabled",

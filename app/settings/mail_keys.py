@@ -134,6 +134,7 @@ MAILS = {
     "login_email_code": Mail("with a login code", "code"),
     "confirmation_code": Mail("with a code to confirm a dangerous change", "code"),
     "security_notice": Mail("about a change to the ways to sign in"),
+    "new_sign_in": Mail("about a sign-in with a new browser"),
     "user_invitation": Mail("with an invitation", "invitation_url"),
 }
 

@@ -1,8 +1,13 @@
-"""The three cookies of a session, and the one by which a browser is known again."""
+"""The three cookies of a session, and two by which a browser is known again.
+
+`service_device` is set at a sign-in: which browsers an account is used with.
+`service_browser` is set when a mail is asked for: whether its link is opened where it was wanted.
+"""
 
 from flask import Response, after_this_request, request
 
 from app.core.access import TokenPair
+from app.core.client import SignInWish
 from app.crypto.tokens import digest, random_token
 from app.web import site
 from app.web.runtime import runtime
@@ -13,6 +18,8 @@ CSRF_COOKIE = "service_csrf"
 REFRESH_PATH = "/api/v1/auth"
 BROWSER_COOKIE = "service_browser"
 MAX_BROWSER_ID_LENGTH = 64
+DEVICE_COOKIE = "service_device"
+DEVICE_SECONDS = 400 * 86_400  # no browser keeps a cookie for longer
 
 
 def access_cookie() -> str | None:
@@ -28,6 +35,16 @@ def refresh_cookie() -> str | None:
 def csrf_cookie() -> str | None:
     """Return the presented CSRF token; None if there is none or it is empty."""
     return request.cookies.get(CSRF_COOKIE) or None
+
+
+def device_cookie() -> str | None:
+    """Return what the browser is known by; None if it has nothing of the kind."""
+    return request.cookies.get(DEVICE_COOKIE, "")[:MAX_BROWSER_ID_LENGTH] or None
+
+
+def wish(remember: bool | None = None, *, remember_device: bool = False) -> SignInWish:
+    """Return what this request asks of the sign-in that it begins or completes."""
+    return SignInWish(device_cookie(), remember, remember_device)
 
 
 def browser_digest() -> str | None:
@@ -63,15 +80,19 @@ def sign_out() -> None:
 
 
 def write(response: Response, pair: TokenPair) -> Response:
-    """Set the cookies of a token pair and a new CSRF token."""
-    put(response, ACCESS_COOKIE, pair.access_token, pair.access_seconds, "/")
-    put(response, CSRF_COOKIE, random_token(), pair.refresh_seconds, "/", is_readable=True)
-    put(response, REFRESH_COOKIE, pair.refresh_token, pair.refresh_seconds, REFRESH_PATH)
+    """Set the cookies of a token pair, a new CSRF token, and what the browser is known by."""
+    access, refresh, device = pair.access_seconds, pair.refresh_seconds, DEVICE_SECONDS
+    lives = (None, None, None) if pair.is_short else (access, refresh, device)
+    put(response, ACCESS_COOKIE, pair.access_token, lives[0], "/")
+    put(response, CSRF_COOKIE, random_token(), lives[1], "/", is_readable=True)
+    put(response, REFRESH_COOKIE, pair.refresh_token, lives[1], REFRESH_PATH)
+    if pair.device is not None:
+        put(response, DEVICE_COOKIE, pair.device, lives[2], REFRESH_PATH)
     return response
 
 
 def clear(response: Response) -> Response:
-    """Remove all three cookies."""
+    """Remove the three cookies of a session; the browser stays known."""
     put(response, ACCESS_COOKIE, "", 0, "/")
     put(response, CSRF_COOKIE, "", 0, "/", is_readable=True)
     put(response, REFRESH_COOKIE, "", 0, REFRESH_PATH)
@@ -79,9 +100,15 @@ def clear(response: Response) -> Response:
 
 
 def put(
-    response: Response, name: str, value: str, seconds: int, path: str, *, is_readable: bool = False
+    response: Response,
+    name: str,
+    value: str,
+    seconds: int | None,
+    path: str,
+    *,
+    is_readable: bool = False,
 ) -> None:
-    """Set a cookie for so many seconds; 0 removes it."""
+    """Set a cookie for so many seconds; 0 removes it, None keeps it as long as the window."""
     response.set_cookie(
         name,
         value,

@@ -29,11 +29,12 @@ BODIES = {
     "POST /auth/register": "username:string email:string password:string",
     "POST /auth/register/resend": "identifier:string",
     "POST /auth/invitations/{token}/accept": "username:string password:string",
-    "POST /auth/login": "identifier:string password:string",
-    "POST /auth/mfa/challenge/verify": "flow_token:string method:string code:string",
+    "POST /auth/login": "identifier:string password:string remember:boolean?",
+    "POST /auth/mfa/challenge/verify": "flow_token:string method:string code:string "
+    "remember:boolean? remember_device:boolean?",
     "POST /auth/mfa/challenge/email-code/send": "flow_token:string",
     "POST /auth/passkeys/login/start": "identifier:string? conditional:boolean?",
-    "POST /auth/passkeys/login/finish": "flow_id:string credential:object",
+    "POST /auth/passkeys/login/finish": "flow_id:string credential:object remember:boolean?",
     "POST /auth/passkeys/register/start": "name:string?",
     "POST /auth/passkeys/register/finish": "flow_id:string credential:object name:string?",
     "PATCH /auth/passkeys/{passkey_id}": "name:string",
@@ -47,7 +48,8 @@ ANSWERS = {
     "POST /auth/check": "setup_state:string has_users:boolean allow_user_registration:boolean "
     "passkey_login_enabled:boolean password_login_enabled:boolean",
     "GET /auth/invitations/{token}": "email:string expires_at:string",
-    "POST /auth/login": "status:string expires_in:integer flow_token:string methods:array",
+    "POST /auth/login": "status:string expires_in:integer flow_token:string methods:array "
+    "remember_device_secs:integer",
     "POST /auth/mfa/challenge/email-code/send": "expires_in:integer resend_after:integer",
     "GET /auth/mfa": "enabled:boolean factors:array recovery_codes_remaining:integer",
     "POST /auth/mfa/totp/setup/start": "flow_token:string expires_in:integer secret:string "

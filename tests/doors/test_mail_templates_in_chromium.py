@@ -28,6 +28,7 @@ MORE_SAMPLES = {
     "good_for": "an hour",
     "invitation_url": "https://files.example.com/invite/SAMPLE-TOKEN",
     "lang": "en",
+    "security_url": "https://files.example.com/settings/security",
 }
 
 

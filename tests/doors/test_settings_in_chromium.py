@@ -27,6 +27,7 @@ ENGLISH = "account"
 # Where "another text" will not do, or where any other value would end the test.
 CHOSEN: dict[str, Any] = {
     "auth_confirmation_max_age_secs": 86_400,
+    "auth_mfa_trusted_device_secs": 2_592_000,
     "branding_favicon_url": "/icon.svg",
     "branding_wordmark_dark_url": "/dark.svg",
     "branding_wordmark_light_url": "https://example.com/light.svg",

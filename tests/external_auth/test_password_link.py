@@ -62,7 +62,12 @@ def test_the_right_password_links_and_signs_in(rt, api, user, flow, spelled):
     identifier = f"  {getattr(user, spelled).upper()} "
     answer = submit(api, flow, identifier, user.password)
     assert answer.ok() == {"status": "authenticated", "expires_in": 900}
-    assert set(answer.set_cookies) == {"service_access", "service_refresh", "service_csrf"}
+    assert set(answer.set_cookies) == {
+        "service_access",
+        "service_refresh",
+        "service_csrf",
+        "service_device",
+    }
     assert api.me().ok()["id"] == user.id
     [row] = links(rt)
     assert (row.user_id, row.subject) == (user.id, "new")
@@ -102,7 +107,7 @@ def test_a_mail_that_was_sent_before_is_void(api, user, flow, mailbox):
 def test_a_second_factor_is_asked_for_after_linking(rt, api, user, flow):
     enabled = give_totp(rt, user)
     data = submit(api, flow, user).ok()
-    assert data.keys() == {"status", "flow_token", "expires_in", "methods"}
+    assert data.keys() == {"status", "flow_token", "expires_in", "methods", "remember_device_secs"}
     assert (data["status"], data["expires_in"]) == ("mfa_required", 300)
     assert api.cookies == {}
     assert len(links(rt)) == 1

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from app.audit.models import Action, EntityType
-from app.core.client import Client
+from app.core.client import Client, SignInWish
 from app.core.config import Argon2Cost, FailureLimit
 from app.core.errors import DatabaseConnectionLost, DatabaseUnavailable
 from app.crypto.passwords import Passwords
@@ -65,6 +65,7 @@ def test_a_login_with_totp_waits_for_the_second_step(rt, api, user, enabled):
         "status": "mfa_required",
         "expires_in": 300,
         "methods": ["totp", "recovery_code"],
+        "remember_device_secs": 0,
     }
     assert answer.set_cookies == {}
     assert count(rt, LoginSession) == 0
@@ -174,7 +175,7 @@ def proven(rt, user, kind):
     """Complete a login whose first factor is of this kind."""
     account = account_of(rt, user)
     factor = FirstFactor(kind, Action.USER_LOGIN, EntityType.AUTH_SESSION, "somebody")
-    return complete_login(rt, account, factor, Client("198.51.100.1", "Firefox"))
+    return complete_login(rt, account, factor, Client("198.51.100.1", "Firefox"), SignInWish())
 
 
 def test_a_passkey_is_enough_by_itself(rt, user, enabled):
@@ -200,7 +201,12 @@ def test_the_password_switch_is_nothing_to_an_external_login(rt, api, user, enab
 def test_a_right_code_signs_in(rt, api, user, enabled):
     answer = verify(api, start_login(api, user), enabled.app.code())
     assert answer.ok() == {"status": "authenticated", "expires_in": 900}
-    assert set(answer.set_cookies) == {"service_access", "service_refresh", "service_csrf"}
+    assert set(answer.set_cookies) == {
+        "service_access",
+        "service_refresh",
+        "service_csrf",
+        "service_device",
+    }
     assert api.me().ok()["id"] == user.id
     api.refresh().ok()
 

@@ -25,7 +25,12 @@ WRONG = "not the password"
 def test_a_login_gives_cookies_and_tells_how_long_the_access_token_lives(api, user):
     answer = api.login(user)
     assert answer.ok() == {"status": "authenticated", "expires_in": 900}
-    assert set(answer.set_cookies) == {"service_access", "service_refresh", "service_csrf"}
+    assert set(answer.set_cookies) == {
+        "service_access",
+        "service_refresh",
+        "service_csrf",
+        "service_device",
+    }
     assert api.me().ok()["id"] == user.id
 
 
@@ -195,7 +200,12 @@ def test_a_forced_change_gives_a_restricted_session(rt, api, user):
     change_user(rt, user, must_change_password=True)
     answer = api.login(user)
     assert answer.ok() == {"status": "password_change_required", "expires_in": 900}
-    assert set(answer.set_cookies) == {"service_access", "service_refresh", "service_csrf"}
+    assert set(answer.set_cookies) == {
+        "service_access",
+        "service_refresh",
+        "service_csrf",
+        "service_device",
+    }
     assert api.me().ok()["must_change_password"] is True
     api.get("/auth/sessions").fails(403, "auth.password_change_required")
     api.refresh().fails(403, "auth.password_change_required")

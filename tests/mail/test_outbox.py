@@ -858,6 +858,8 @@ def test_both_databases_find_the_next_mail_in_the_index(rt):
 def test_both_databases_find_notices_in_the_index(rt):
     now = rt.clock.now()
     with plans(rt) as told, rt.transaction() as session:
+        queries.count_sign_ins(session, "x", now, now)
         queries.find_notice(session, "a@example.com", "x", now, now)
         queries.find_gathered(session, "a@example.com", "x", now)
     assert len([plan for plan in told if "ix_mail_outbox_notices" in plan]) == 2
+    assert len([plan for plan in told if "ix_mail_outbox_sign_ins" in plan]) == 1

@@ -29,6 +29,11 @@ VALUES = {
     "good_for": "2 days",
     "lang": "en",
     "invitation_url": f"{SITE}/invite/{TOKEN}",
+    "signed_in_at": "2 March 2026, 09:30 UTC",
+    "browser": "Firefox on Windows",
+    "ip_address": "203.0.113.9",
+    "method": "password and authenticator app",
+    "security_url": f"{SITE}/settings/security",
 }
 LINKS = {
     Template.REGISTER_ACTIVATION: f"{SITE}/api/v1/auth/contact-verification/confirm?token={TOKEN}",
@@ -40,6 +45,7 @@ LINKS = {
         f"{SITE}/api/v1/auth/external-auth/email-verification/confirm?token={TOKEN}"
     ),
     Template.USER_INVITATION: f"{SITE}/invite/{TOKEN}",
+    Template.NEW_SIGN_IN: f"{SITE}/settings/security",
 }
 ALL = pytest.mark.parametrize("template", list(Template))
 

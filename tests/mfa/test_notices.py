@@ -36,8 +36,9 @@ def test_the_owner_is_told_of_every_change(signed_in, clock, told):
     assert Notice.FACTOR_REMOVED.value in told()
 
 
-def test_the_owner_is_told_of_a_used_recovery_code(signed_in, user, enabled, mailbox, told):
+def test_the_owner_is_told_of_a_used_recovery_code(rt, signed_in, user, enabled, mailbox, told):
     mailbox.read()
+    configure(rt, auth_new_browser_notice=False)
     stranger = signed_in.stranger()
     token = stranger.login(user).ok()["flow_token"]
     code = enabled.recovery_codes[0]

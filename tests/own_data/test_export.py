@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from app.audit.models import AuditEntry
 from app.core.access import COMMAND_LINE
+from app.crypto.tokens import digest
 from app.own_data import activity
 from app.team_admin import service as teams
 from app.teams.models import TeamRole
@@ -31,6 +32,7 @@ MEMBERS = [
     "account",
     "preferences",
     "sessions",
+    "browsers",
     "second_factors",
     "recovery_codes_remaining",
     "passkeys",
@@ -72,6 +74,7 @@ def test_everything_of_the_account_is_in_it(signed_in, user, rt, clock):
     assert data["preferences"]["theme_mode"] == "dark"
     assert len(data["sessions"]) == 1
     assert "is_current" not in data["sessions"][0]
+    assert [browser["name"] for browser in data["browsers"]] == ["Unknown browser"]
     assert data["second_factors"][0]["method"] == "totp"
     assert data["recovery_codes_remaining"] == 10
     assert len(data["passkeys"]) == 1
@@ -86,6 +89,7 @@ def test_everything_of_the_account_is_in_it(signed_in, user, rt, clock):
     for secret in ("boss", "somebody-else", totp.app.secret, *totp.recovery_codes, "$argon2"):
         assert secret not in answer.text
     assert signed_in.refresh_token not in answer.text
+    assert digest(signed_in.device) not in answer.text
 
 
 def test_an_archive_opens_and_says_the_same(signed_in, user, mailbox):

@@ -106,7 +106,12 @@ def test_a_long_name_takes_no_more_room_in_redis_than_a_short_one(rt, api):
 def test_a_passkey_signs_in(stranger, device, passkey, user):
     answer = log_in(stranger, device)
     assert answer.ok() == {"status": "authenticated", "expires_in": 900}
-    assert set(answer.set_cookies) == {"service_access", "service_refresh", "service_csrf"}
+    assert set(answer.set_cookies) == {
+        "service_access",
+        "service_refresh",
+        "service_csrf",
+        "service_device",
+    }
     assert stranger.me().ok()["id"] == user.id
     stranger.refresh().ok()
 

@@ -50,7 +50,8 @@ def test_the_new_password_is_the_only_one(api, user, mailed):
     assert api.login(user, NEW).ok()["status"] == "authenticated"
 
 
-def test_every_session_ends_at_once_and_no_cookie_is_touched(api, signed_in, user, mailed):
+def test_every_session_ends_at_once_and_no_cookie_is_touched(rt, api, signed_in, user, mailed):
+    configure(rt, auth_new_browser_notice=False)
     phone, bearer = signed_in.stranger(), signed_in.bearer()
     phone.login(user).ok()
     answer = confirm(signed_in, mailed(user))

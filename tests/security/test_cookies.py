@@ -1,4 +1,4 @@
-"""The three cookies."""
+"""The three cookies of a session, and that by which a browser is known."""
 
 import re
 
@@ -6,8 +6,19 @@ import pytest
 
 from tests.support.factories import configure
 
-PATHS = {"service_access": "/", "service_refresh": "/api/v1/auth", "service_csrf": "/"}
-LIVES = {"service_access": "900", "service_refresh": "604800", "service_csrf": "604800"}
+DEVICE = "service_device"
+PATHS = {
+    "service_access": "/",
+    "service_refresh": "/api/v1/auth",
+    "service_csrf": "/",
+    DEVICE: "/api/v1/auth",
+}
+LIVES = {
+    "service_access": "900",
+    "service_refresh": "604800",
+    "service_csrf": "604800",
+    DEVICE: "34560000",
+}
 
 
 def change_password(client, user):
@@ -25,7 +36,7 @@ WRITERS = {
 @pytest.mark.parametrize("writer", WRITERS)
 def test_a_pair_is_written_with_its_attributes(signed_in, user, writer):
     cookies = WRITERS[writer](signed_in, user).set_cookies
-    assert set(cookies) == set(PATHS)
+    assert set(cookies) == set(PATHS) - ({DEVICE} if writer != "login" else set())
     for name, cookie in cookies.items():
         assert cookie.attributes["path"] == PATHS[name]
         assert cookie.attributes["max-age"] == LIVES[name]
@@ -69,7 +80,8 @@ def test_lifetimes_follow_their_settings(rt, api, user):
     configure(rt, auth_access_token_ttl_secs=60, auth_refresh_token_ttl_secs=120)
     cookies = api.login(user).set_cookies
     ages = {name: cookie.attributes["max-age"] for name, cookie in cookies.items()}
-    assert ages == {"service_access": "60", "service_refresh": "120", "service_csrf": "120"}
+    session = {"service_access": "60", "service_refresh": "120", "service_csrf": "120"}
+    assert ages == LIVES | session
 
 
 def test_the_refresh_cookie_stays_below_its_path(signed_in):

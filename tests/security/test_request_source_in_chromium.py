@@ -160,7 +160,12 @@ def victim(chromium: Browser, direct: LiveService) -> Iterator[Victim]:
     [said] = victim.fetch(page, login, json.dumps(body), json_body)
     assert said[2:] == [200, "success"]
     page.close()
-    assert set(victim.jar()) == {"service_access", "service_refresh", "service_csrf"}
+    assert set(victim.jar()) == {
+        "service_access",
+        "service_refresh",
+        "service_csrf",
+        "service_device",
+    }
     yield victim
     context.close()
 
@@ -211,7 +216,8 @@ def test_this_sites_own_page_may_do_everything(victim, changes):
         [[*_, status, code]] = victim.fetch(page, [request], headers=headers)
         assert isinstance(status, int), request
         assert code not in REFUSALS, (request, code)
-    assert victim.jar().keys() == {"service_browser"}  # the others ended with the logout
+    # The others ended with the logout.
+    assert victim.jar().keys() == {"service_browser", "service_device"}
 
 
 def test_without_the_token_its_page_may_change_nothing_of_the_session(victim, operations):

@@ -351,9 +351,9 @@ def test_a_session_that_ends_while_its_refresh_is_under_way_gives_no_token(signe
     copy = signed_in.twin()
     expiry = service.refresh_expiry
 
-    def overtaken(*arguments):
+    def overtaken(*arguments, **options):
         copy.post("/auth/logout").ok()
-        return expiry(*arguments)
+        return expiry(*arguments, **options)
 
     monkeypatch.setattr(service, "refresh_expiry", overtaken)
     signed_in.refresh().fails(401, "auth.token_invalid")
@@ -364,9 +364,9 @@ def test_an_account_enabled_again_while_its_refresh_is_under_way_may_try_again(
 ):
     expiry, find = service.refresh_expiry, queries.find_by_token
 
-    def too_early(*arguments):
+    def too_early(*arguments, **options):
         change_user(rt, user, status="disabled")
-        return expiry(*arguments)
+        return expiry(*arguments, **options)
 
     def too_late(*arguments):
         change_user(rt, user, status="active")

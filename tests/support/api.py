@@ -43,6 +43,8 @@ CACHEABLE = (
 )
 # Redirects from a URL that carries a secret.
 SECRETIVE = (f"{BASE}/auth/contact-verification/confirm", f"{BASE}/auth/external-auth/")
+# The cookies that go to /api/v1/auth only.
+NARROW = frozenset({"service_refresh", "service_device"})
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -205,6 +207,12 @@ class ApiClient(Verbs):
         return {name: cookie.value for name, cookie in found if cookie is not None}
 
     @property
+    def device(self) -> str | None:
+        """What the browser is known by."""
+        cookie = self._client.get_cookie("service_device", path=f"{BASE}/auth")
+        return cookie.value if cookie else None
+
+    @property
     def access_token(self) -> str:
         return self.cookies["service_access"]
 
@@ -213,11 +221,11 @@ class ApiClient(Verbs):
         return self.cookies["service_refresh"]
 
     def set_cookie(self, name: str, value: str) -> None:
-        path = f"{BASE}/auth" if name == "service_refresh" else "/"
+        path = f"{BASE}/auth" if name in NARROW else "/"
         self._client.set_cookie(name, value, path=path)
 
     def drop_cookie(self, name: str) -> None:
-        path = f"{BASE}/auth" if name == "service_refresh" else "/"
+        path = f"{BASE}/auth" if name in NARROW else "/"
         self._client.delete_cookie(name, path=path)
 
     def forget(self) -> None:

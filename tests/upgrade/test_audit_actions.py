@@ -37,6 +37,7 @@ NEW = [
     "user_token_delete",
     "admin_create_user_token",
     "admin_remove_user_token",
+    "user_mfa_device_remove",
 ]
 
 

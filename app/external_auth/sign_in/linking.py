@@ -7,18 +7,15 @@ up, so that of two concurrent first sign-ins the second finds what the first cre
 Lock order: the identity, its provider, the account's row.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType, Event
-from app.core.access import (
-    AccountDisabled,
-    PendingActivation,
-)
-from app.core.client import Client
+from app.core.access import AccountDisabled, PendingActivation
+from app.core.client import Client, SignInWish
 from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.external_auth import queries
@@ -57,6 +54,7 @@ class Arrival:
     provider: Provider
     profile: ExternalProfile
     client: Client
+    wish: SignInWish = field(default_factory=SignInWish)
 
 
 @dataclass(frozen=True)
@@ -247,7 +245,8 @@ def complete(
         details=resolved.details,
         password=password,
     )
-    return complete_login(rt, resolved.account, factor, resolved.arrival.client)
+    arrival = resolved.arrival
+    return complete_login(rt, resolved.account, factor, arrival.client, arrival.wish)
 
 
 def resolve(

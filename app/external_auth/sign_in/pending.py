@@ -6,7 +6,7 @@ press a button: scanners open links, too, and who asked may be a stranger who ty
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -18,7 +18,7 @@ from app.contact_verification.errors import (
     ContactVerificationInvalid,
 )
 from app.contact_verification.service import is_same_browser
-from app.core.client import Client
+from app.core.client import Client, SignInWish
 from app.core.runtime import Runtime
 from app.crypto.tokens import digest, random_hex, random_token
 from app.external_auth import queries
@@ -96,6 +96,7 @@ def open_pending(session: Session, arrival: Arrival, return_path: str, now: date
             display_name_snapshot=profile.display_name,
             preferred_username_snapshot=profile.preferred_username,
             return_path=return_path,
+            is_short=arrival.wish.is_short,
             flow_token_digest=digest(token),
             created_at=now,
             expires_at=now + LIFE,
@@ -152,7 +153,7 @@ def request_verification_mail(rt: Runtime, *, flow_token: str, email: str, brows
 
 
 def open_link(
-    rt: Runtime, token: str, client: Client, browser: str | None
+    rt: Runtime, token: str, client: Client, browser: str | None, wish: SignInWish
 ) -> tuple[LoginOutcome | MfaRequired, str] | MailLinkFailure | Question:
     """Do as `confirm_mailbox` does in the browser that asked for a mailed link, else nothing.
 
@@ -169,7 +170,7 @@ def open_link(
     except ContactVerificationExpired:
         return MailLinkFailure.EXPIRED
     if is_same_browser(browser, waiting.browser_digest):
-        return confirm_mailbox(rt, token, client)
+        return confirm_mailbox(rt, token, client, wish)
     return Question(
         provider.display_name,
         waiting.display_name_snapshot or waiting.preferred_username_snapshot,
@@ -192,7 +193,7 @@ def decline(rt: Runtime, token: str) -> MailLinkFailure:
 
 
 def confirm_mailbox(
-    rt: Runtime, token: str, client: Client
+    rt: Runtime, token: str, client: Client, wish: SignInWish
 ) -> tuple[LoginOutcome | MfaRequired, str] | MailLinkFailure:
     """Sign in the person who answers a mailed link; create the account if there is none.
 
@@ -210,7 +211,7 @@ def confirm_mailbox(
             get_mailed(session, token, now)  # keeps bad tokens from taking the write lock
         with rt.transaction() as session:
             waiting = get_mailed(session, token, now)
-            arrival = Arrival(_lock_identity(session, waiting), _profile(waiting), client)
+            arrival = _arrival(session, waiting, client, wish)
             waiting = locked(session, waiting, now)
             waiting.consumed_at = now
             resolved = _resolve(rt, session, arrival, waiting, settings)
@@ -223,7 +224,13 @@ def confirm_mailbox(
 
 
 def link_by_password(
-    rt: Runtime, *, flow_token: str, identifier: str, password: str, client: Client
+    rt: Runtime,
+    *,
+    flow_token: str,
+    identifier: str,
+    password: str,
+    client: Client,
+    wish: SignInWish,
 ) -> LoginOutcome | MfaRequired:
     """Link a pending identity to the account whose password was given, and sign in.
 
@@ -242,7 +249,7 @@ def link_by_password(
     account, verified = check_password(rt, identifier, password, client)
     now = rt.clock.now()
     with refund_on_failure(rt, verified, client):
-        resolved = _link(rt, waiting, account, now, client)
+        resolved = _link(rt, waiting, account, now, client, wish)
     with _reopened_on_failure(rt, waiting, now):
         return linking.complete(rt, resolved, verified)
 
@@ -260,6 +267,15 @@ def _profile(pending: PendingIdentity) -> ExternalProfile:
 def _lock_identity(session: Session, waiting: PendingIdentity) -> Provider:
     gone = ContactVerificationInvalid
     return linking.lock_identity(session, waiting.provider_id, _profile(waiting), gone=gone)
+
+
+def _arrival(
+    session: Session, waiting: PendingIdentity, client: Client, wish: SignInWish
+) -> Arrival:
+    """Return a locked identity with the browser that comes for it, signed in as it began."""
+    provider = _lock_identity(session, waiting)
+    wish = replace(wish, remember=not waiting.is_short)
+    return Arrival(provider, _profile(waiting), client, wish)
 
 
 def _require_signing_in(
@@ -313,7 +329,12 @@ def _resolve(
 
 
 def _link(
-    rt: Runtime, waiting: PendingIdentity, seen: Account, now: datetime, client: Client
+    rt: Runtime,
+    waiting: PendingIdentity,
+    seen: Account,
+    now: datetime,
+    client: Client,
+    wish: SignInWish,
 ) -> ResolvedSignIn:
     """Consume the pending identity for an account unchanged since its password was checked.
 
@@ -323,7 +344,7 @@ def _link(
     """
     profile = _profile(waiting)
     with rt.transaction() as session:
-        arrival = Arrival(_lock_identity(session, waiting), profile, client)
+        arrival = _arrival(session, waiting, client, wish)
         account = users_queries.lock_and_find(session, seen.id)
         if account is None or account.session_version != seen.session_version:
             raise CredentialsFailed

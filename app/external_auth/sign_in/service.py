@@ -10,12 +10,12 @@ PKCE verifier in it, is encrypted and bound to that key.
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 
 from app.core.access import Principal, SessionUserMismatch
-from app.core.client import Client
+from app.core.client import Client, SignInWish
 from app.core.runtime import Runtime
 from app.crypto.secret_box import SecretUnreadable
 from app.crypto.tokens import digest, random_token
@@ -67,6 +67,7 @@ class SignIn:
     """The state of a sign-in while the browser is at the provider.
 
     `session_id` is the session that began it; None for an ordinary sign-in, which needs none.
+    `remember` is false if the session that it leads to ends with the browser's window.
     """
 
     provider_id: int
@@ -76,6 +77,7 @@ class SignIn:
     pkce_verifier: str = field(repr=False)
     intent: str = Intent.SIGN_IN
     session_id: str | None = None
+    remember: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,7 @@ def start(
     own_origin: str | None,
     intent: Intent = Intent.SIGN_IN,
     principal: Principal | None = None,
+    remember: bool = True,
 ) -> StartedSignIn:
     """Begin a sign-in, or what the `principal` of a session is sent to the provider for.
 
@@ -135,6 +138,7 @@ def start(
         pkce_verifier=authorization.pkce_verifier,
         intent=intent,
         session_id=principal.session_id if principal else None,
+        remember=None if remember else False,
     )
     state = authorization.state
     binding = open_sign_in(rt, state, sign_in, timedelta(seconds=seconds))
@@ -146,6 +150,7 @@ def finish(
     returned: Mapping[str, str | None],
     binding: str | None,
     client: Client,
+    wish: SignInWish,
     *,
     find_principal: Callable[[], Principal | None],
     route: tuple[str, str] | None = None,
@@ -166,7 +171,8 @@ def finish(
         raise SignInFailed
     named = (route_kind, route[1]) if route_kind and route else None
     if sign_in.session_id is None:
-        return _sign_in(rt, sign_in, *_identify(rt, sign_in, returned, named), client)
+        wish = replace(wish, remember=sign_in.remember)
+        return _sign_in(rt, sign_in, *_identify(rt, sign_in, returned, named), client, wish)
     principal = find_principal()
     if principal is None or principal.session_id != sign_in.session_id:
         raise SessionUserMismatch
@@ -217,12 +223,17 @@ def _identify(
 
 
 def _sign_in(
-    rt: Runtime, sign_in: SignIn, provider: Provider, profile: ExternalProfile, client: Client
+    rt: Runtime,
+    sign_in: SignIn,
+    provider: Provider,
+    profile: ExternalProfile,
+    client: Client,
+    wish: SignInWish,
 ) -> SignInResult:
     settings, path = RegistrationSettings.of(rt), sign_in.return_path
     with rt.transaction() as session:
         provider = linking.lock_identity(session, provider.id, profile)
-        arrival = Arrival(provider, profile, client)
+        arrival = Arrival(provider, profile, client, wish)
         resolved = linking.resolve(rt, session, arrival, settings)
         if resolved is None:
             token = pending.open_pending(session, arrival, path, rt.clock.now())
@@ -277,7 +288,10 @@ def open_sign_in(rt: Runtime, state: str, sign_in: SignIn, life: timedelta) -> s
     """
     binding = random_token()
     key = _key(state, binding)
-    flow_store.put_once(rt, key, vars(sign_in), life, seal=partial(rt.secret_box.seal, row=key))
+    kept = dict(vars(sign_in))
+    if sign_in.remember is None:  # the version before does not know it
+        del kept["remember"]
+    flow_store.put_once(rt, key, kept, life, seal=partial(rt.secret_box.seal, row=key))
     return binding
 
 

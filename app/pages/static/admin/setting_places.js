@@ -26,6 +26,8 @@ const TABS = {
     "auth_password_reset_ttl_secs",
     "auth_password_reset_request_cooldown_secs",
     "auth_mfa_flow_ttl_secs",
+    "auth_mfa_trusted_device_secs",
+    "auth_new_browser_notice",
     "auth_passkey_flow_ttl_secs",
     "auth_external_flow_ttl_secs",
   ],
@@ -69,6 +71,7 @@ const TABS = {
   ],
   sessions: [
     "auth_refresh_token_ttl_secs",
+    "auth_short_session_secs",
     "auth_access_token_ttl_secs",
     "auth_refresh_reuse_grace_secs",
     "auth_access_tokens_enabled",
