@@ -45,7 +45,7 @@ _USUAL = str.maketrans("-_", "+/")
 _DJANGO, _LDAP, _FIREBASE = "Django", "LDAP", "Firebase"
 
 # Each scheme with whose it is, unless others use it as well.
-_NAMES = {
+_NAMES: Mapping[Any, str] = {
     schemes.TruncatingBcrypt: "bcrypt",
     scrypt: "scrypt",
     pbkdf2_sha1: "PBKDF2",

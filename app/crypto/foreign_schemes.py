@@ -62,11 +62,13 @@ class Drupal(Phpass):
     ident_aliases: ClassVar = {}
 
     def _calc_checksum(self, secret: str | bytes) -> str:
+        salt: Any = self.salt
         password = as_bytes(secret)
-        digest = hashlib.sha512(self.salt.encode() + password).digest()
+        digest = hashlib.sha512(salt.encode() + password).digest()
         for _ in range(1 << self.rounds):
             digest = hashlib.sha512(digest + password).digest()
-        return str(h64.encode_bytes(digest).decode()[: self.checksum_size])
+        encoded: Any = h64.encode_bytes(digest)  # type: ignore[no-untyped-call]
+        return str(encoded.decode()[: self.checksum_size])
 
 
 class _Cut:
@@ -75,18 +77,18 @@ class _Cut:
     checksum_size = None
 
     def _calc_checksum(self: Any, secret: str | bytes) -> bytes:
-        size = len(self.checksum)
-        return bytes(pbkdf2_hmac(self._digest, secret, self.salt, self.rounds, size))
+        derived: Any = pbkdf2_hmac
+        return bytes(derived(self._digest, secret, self.salt, self.rounds, len(self.checksum)))
 
 
-class CutSha256(_Cut, pbkdf2_sha256):
+class CutSha256(_Cut, pbkdf2_sha256):  # type: ignore[misc]
     """The first bytes of PBKDF2 with SHA-256."""
 
     name = "pbkdf2_sha256_cut"
     ident = "$pbkdf2-sha256-cut$"
 
 
-class CutSha512(_Cut, pbkdf2_sha512):
+class CutSha512(_Cut, pbkdf2_sha512):  # type: ignore[misc]
     """The first bytes of PBKDF2 with SHA-512."""
 
     name = "pbkdf2_sha512_cut"
@@ -105,10 +107,10 @@ class FirebaseScrypt(scrypt):
     ident_values = ("$firescrypt$",)
 
     @classmethod
-    def from_string(cls, hash: str) -> "FirebaseScrypt":
+    def from_string(cls, hash: str | bytes, **_context: Any) -> "FirebaseScrypt":
         """Read what differs from passlib's scrypt in its name only."""
-        _, marker, rest = hash.partition(cls.default_ident)
-        parsed = scrypt.parse(f"$scrypt${rest}" if marker else hash)
+        text = as_bytes(hash).decode().replace(cls.default_ident, scrypt.default_ident, 1)
+        parsed: Any = scrypt.parse(text)  # type: ignore[no-untyped-call]
         return cls(**parsed | {"ident": cls.default_ident})
 
     def _calc_checksum(self, secret: str | bytes) -> bytes:

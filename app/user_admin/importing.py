@@ -180,8 +180,8 @@ def _create(
 ) -> None:
     group_id = group_for(session, Role.USER)
     quota, now = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA), rt.clock.now()
-    known = {entry.password.secret for entry in entries if entry.password} - {None}
-    secrets = password_secrets.keep(rt, session, known)
+    needed = {entry.password.secret for entry in entries if entry.password}
+    secrets = password_secrets.keep(rt, session, {one for one in needed if one is not None})
     # Always in the same order: two imports must not wait for each other.
     for address in sorted({entry.email for entry in entries}):
         users.lock_address(session, address)
