@@ -1,6 +1,7 @@
 """Application factory: the only module that knows every area."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from flask import Flask
 from flask_migrate import Migrate
@@ -67,6 +68,7 @@ from app.teams.views import bp as teams
 from app.user_admin.views.accounts import bp as admin_users
 from app.user_admin.views.credentials import bp as admin_credentials
 from app.user_admin.views.tokens import bp as admin_tokens
+from app.users import password_secrets
 from app.users import service as users_service
 from app.web import cors, errors, guards, lifecycle, metrics, request
 from app.web import runtime as web_runtime
@@ -179,7 +181,12 @@ def _runtime(
         settings=LiveSettings(load_settings, clock),
         keyring=keyring,
         secret_box=secret_box,
-        passwords=Passwords(config.argon2, config.password_threads, config.breached_passwords),
+        passwords=Passwords(
+            config.argon2,
+            config.password_threads,
+            config.breached_passwords,
+            partial(password_secrets.find, database, secret_box),
+        ),
         limits=Limits(
             RateLimits(clients.fail_fast, clock),
             AttemptLimits(clients.fail_fast, clock, config.failure_limit, secret_box),

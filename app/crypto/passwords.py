@@ -4,7 +4,7 @@ import hmac
 import logging
 import time
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -118,11 +118,20 @@ class Cost(NamedTuple):
 class Passwords:
     """Hashes and verifies passwords in a native thread pool of their own.
 
-    `leaked` is the operator's list of passwords that nobody should set.
+    `leaked` is the operator's list of passwords that nobody should set. `find_secret` returns a
+    secret by its id that an imported hash needs, None if there is none that can be read.
     """
 
-    def __init__(self, cost: Argon2Cost, threads: int, leaked: Path | None = None) -> None:
+    def __init__(
+        self,
+        cost: Argon2Cost,
+        threads: int,
+        leaked: Path | None = None,
+        find_secret: Callable[[str], bytes | None] = lambda _: None,
+    ) -> None:
         self.leaked = LeakedPasswords(leaked)
+        self._find_secret = find_secret
+        self._secrets: dict[str, bytes] = {}
         self._pool = ThreadPool(threads, is_nice=True)
         self._context = CryptContext(
             schemes=[SodiumArgon2, *foreign_hashes.SCHEMES],
@@ -162,13 +171,28 @@ class Passwords:
         if len(password) > MAX_PASSWORD_LENGTH:
             stored_hash = None  # no such password was ever accepted
         typed = password[:MAX_PASSWORD_LENGTH]
-        return self._pool.run(self._check_evenly, typed, stored_hash, samples)
+        secret = self._secret_of(stored_hash)
+        return self._pool.run(self._check_evenly, typed, stored_hash, secret, samples)
+
+    def _secret_of(self, stored_hash: str | None) -> bytes | None:
+        """Return what an imported hash needs besides the password; it never changes."""
+        secret_id = foreign_hashes.parts_of(stored_hash or "").secret_id
+        if secret_id is None:
+            return b""
+        secret = self._secrets.get(secret_id) or self._find_secret(secret_id)
+        if secret:
+            self._secrets[secret_id] = secret
+        return secret
 
     def _check_evenly(
-        self, password: str, stored_hash: str | None, samples: Collection[str]
+        self,
+        password: str,
+        stored_hash: str | None,
+        secret: bytes | None,
+        samples: Collection[str],
     ) -> PasswordVerdict:
         began = Cost.now()
-        verdict = self._check(password, stored_hash)
+        verdict = self._check(password, stored_hash, secret)
         kinds, times = {*samples, self.own_sample}, len({normalized(password), password})
         if verdict.matches or len(kinds) == times == 1:
             return verdict
@@ -197,25 +221,31 @@ class Passwords:
             for _ in range(MEASURED_TIMES):
                 began = Cost.now()
                 with suppress(*UNREADABLE):
-                    self._context.verify("any", sample)
+                    self._context.verify("any", foreign_hashes.parts_of(sample).hashed)
                 spent.append(began.since())
             self._costs[sample] = Cost(*map(min, zip(*spent, strict=True)))
         return self._costs[sample]
 
-    def _check(self, password: str, stored_hash: str | None) -> PasswordVerdict:
+    def _check(
+        self, password: str, stored_hash: str | None, secret: bytes | None
+    ) -> PasswordVerdict:
         if stored_hash is None:
             self._context.dummy_verify()
             return PasswordVerdict(matches=False)
+        hashed, way, _ = foreign_hashes.parts_of(stored_hash)
         # Services whose hashes were imported may have taken a password as it was typed.
         spellings = {normalized(password), password}
         try:
-            matches = any(self._context.verify(one, stored_hash) for one in spellings)
+            if secret is None:
+                raise ValueError("its secret is missing")
+            typed = [foreign_hashes.mixed(one, way, secret) for one in spellings]
+            matches = any(self._context.verify(one, hashed) for one in typed)
         except UNREADABLE:
             # Not a valid hash, e.g. after a failed import: treated like no password.
             log.exception("a stored password hash cannot be read")
             self._context.dummy_verify()
             return PasswordVerdict(matches=False)
-        is_outdated = matches and self._context.needs_update(stored_hash)
+        is_outdated = matches and (way is not None or self._context.needs_update(hashed))
         return PasswordVerdict(
             matches, self._context.hash(normalized(password)) if is_outdated else None
         )

@@ -31,6 +31,7 @@ from app.sessions import revocation as sessions
 from app.settings import keys
 from app.store.database import reason_of
 from app.teams import service as teams
+from app.users import password_secrets
 from app.users import service as users
 
 log = logging.getLogger(__name__)
@@ -79,6 +80,7 @@ def cleanup(rt: Runtime) -> dict[str, int]:
     """Delete what has expired; idempotent, and safe beside concurrent runs."""
     hourly.count_finished_hours(rt)
     users.renew_hash_kinds(rt)
+    password_secrets.delete_unused(rt)
     return {name: delete(rt) for name, (delete, *_) in CLEANUPS.items()}
 
 

@@ -23,6 +23,7 @@ from app.setup.queries import SetupState
 from app.store.database import reason_of
 from app.store.key_use import KeyUse
 from app.user_admin import queries
+from app.users import password_secrets
 from app.web import site
 from app.web.cli import FAILURES, refusal_of
 
@@ -78,6 +79,13 @@ def _lost_key(rt: Runtime, use: KeyUse, key_id: str) -> Sentence:
         secrets=use.secrets[key_id],
         codes=use.hashes[key_id],
     )
+
+
+def imported_passwords(rt: Runtime) -> Finding:
+    """Count the accounts whose password still needs what another service mixed into it."""
+    if left := password_secrets.count_accounts(rt):
+        return ok("{count} still need the pepper or signer key of an import.", count=left)
+    return ok("None needs the pepper or signer key of an import.")
 
 
 def site_address(rt: Runtime) -> Finding:
@@ -258,6 +266,7 @@ DATABASE: dict[str, Check] = {
 }
 ROWS: dict[str, Check] = {
     "stored secrets": stored_secrets,
+    "imported passwords": imported_passwords,
     "settings": values,
     "site address": site_address,
     "cookies": cookies,

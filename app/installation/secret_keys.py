@@ -19,12 +19,13 @@ from app.settings import service as settings
 from app.settings import upkeep as settings_upkeep
 from app.store import locks
 from app.store.key_use import KeyUse
+from app.users import password_secrets
 from app.users import service as users
 
 CONFIG = EntityType.SYSTEM_CONFIG
 
 # The areas that store encrypted secrets or keyed hashes.
-AREAS_WITH_SECRETS = (settings_upkeep, mail, mfa, external_auth)
+AREAS_WITH_SECRETS = (settings_upkeep, mail, mfa, external_auth, password_secrets)
 
 ROTATION_LOCK_KEY = "gatehouse:key_rotation"
 

@@ -26,6 +26,13 @@ class OpenApiData(Answer):
     components = fields.Dict()
 
 
+class PasskeyEndpointsData(Answer):
+    """Where passkeys are added and managed."""
+
+    enroll = fields.String()
+    manage = fields.String()
+
+
 class ReadyData(Answer):
     """How far the installation is set up."""
 

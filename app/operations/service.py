@@ -16,7 +16,7 @@ from app.core.logs import Outage
 from app.core.runtime import Runtime
 from app.mail import service as mail
 from app.mail.service import Outbox
-from app.settings import frontend_keys, keys
+from app.settings import frontend_keys, keys, page_keys
 from app.settings import service as settings
 from app.setup import service as setup
 from app.setup.queries import SetupState
@@ -24,12 +24,14 @@ from app.store import redis as redis_client
 from app.store.database import DATABASE_ERRORS, reason_of
 from app.store.revisions import TablesOutdated
 from app.web import site
+from app.web.errors import EndpointNotFound
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 FRONTEND_CONFIG_VERSION = 3
+ACCOUNT_SECTION, SECURITY_PAGE = "account", "/settings/security"
 
 
 class CacheUnavailable(Unavailable):
@@ -193,3 +195,24 @@ def _outbox_metrics(outbox: Outbox) -> Iterable[Metric]:
         "How old the oldest mail is that has yet to leave, however often it was tried.",
         value=outbox.oldest_seconds,
     )
+
+
+def security_address(rt: Runtime) -> str:
+    """Return where a password is changed: on our own page, or else somewhere on the site.
+
+    Raises: EndpointNotFound, if there is neither.
+    """
+    has_page = ACCOUNT_SECTION in rt.settings.get(page_keys.PAGES_SECTIONS)
+    return SECURITY_PAGE if has_page else public_security_address(rt)
+
+
+def public_security_address(rt: Runtime) -> str:
+    """Return the same as an absolute address, which no header of the request decides.
+
+    Raises: EndpointNotFound, while the site's own is unknown.
+    """
+    origins = rt.settings.get(site.PUBLIC_SITE_URL)
+    if not origins:
+        raise EndpointNotFound
+    has_page = ACCOUNT_SECTION in rt.settings.get(page_keys.PAGES_SECTIONS)
+    return f"{origins[0]}{SECURITY_PAGE}" if has_page else origins[0]

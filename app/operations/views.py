@@ -7,6 +7,7 @@ from flask import (
     Blueprint,
     Response,
     current_app,
+    jsonify,
     make_response,
     redirect,
     render_template,
@@ -25,6 +26,7 @@ from app.operations.schemas import (
     HealthData,
     MediaDataSupportData,
     OpenApiData,
+    PasskeyEndpointsData,
     PreviewAppsData,
     QrCodeSchema,
     ReadyData,
@@ -33,9 +35,10 @@ from app.operations.schemas import (
 )
 from app.operations.service import CacheUnavailable, DatabaseUnreachable
 from app.web import metrics
+from app.web.errors import EndpointNotFound
 from app.web.guards import anonymous_route, login_required
 from app.web.openapi.document import document
-from app.web.operation import answers, ok
+from app.web.operation import answers, ok, redirects
 from app.web.request import json_body
 from app.web.runtime import runtime
 
@@ -73,6 +76,32 @@ def ready() -> dict[str, Any]:
 def expose_metrics() -> Response:
     """Return the metrics of all workers in Prometheus' text format."""
     return metrics.exposition(service.Dependencies(runtime()))
+
+
+@bp.get("/.well-known/change-password")
+@anonymous_route()
+@redirects(errors=(EndpointNotFound,), name="findPasswordPage")
+def change_password() -> Response:
+    """Lead a password manager to where a password is changed (W3C, A Well-Known URL for that)."""
+    response = Response(status=302, headers={"Location": service.security_address(runtime())})
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+@bp.get("/.well-known/passkey-endpoints")
+@anonymous_route()
+@answers(
+    PasskeyEndpointsData(),
+    media_type="application/json",
+    errors=(EndpointNotFound,),
+    name="getPasskeyEndpoints",
+)
+def passkey_endpoints() -> Response:
+    """Tell a password manager where passkeys are added and managed (W3C, Passkey Endpoints)."""
+    address = service.public_security_address(runtime())
+    response = jsonify(enroll=address, manage=address)
+    response.headers["Cache-Control"] = "no-store"
+    return response
 
 
 @docs.get("/public/frontend-config")

@@ -9,7 +9,9 @@ from typing import IO
 import click
 
 from app.core.access import COMMAND_LINE
+from app.core.errors import BadRequest
 from app.core.texts import pluralized
+from app.crypto.foreign_hashes import Way
 from app.user_admin import importing as user_import
 from app.user_admin.cli import group
 from app.user_admin.importing import Line
@@ -22,15 +24,29 @@ __all__ = ["group"]
 
 @group.command("import")
 @click.argument("file", type=click.File("rb"))
-@click.option("--dry-run", "is_dry_run", is_flag=True, help="Only say what would be refused.")
-def import_users(file: IO[bytes], is_dry_run: bool) -> Output:
+@click.option("--dry-run", "is_dry_run", is_flag=True, help="Only say what would become of them.")
+@click.option(
+    "--pepper-file",
+    type=click.File("rb"),
+    help="What the service mixed into every password, by HMAC-SHA-512 as Flask-Security does.",
+)
+@click.option("--pepper-appended", is_flag=True, help="It was appended instead, as Devise does.")
+def import_users(
+    file: IO[bytes], is_dry_run: bool, pepper_file: IO[bytes] | None, pepper_appended: bool
+) -> Output:
     """Create the accounts of FILE, one JSON object a line; - is standard input.
 
     Its members: name, address, verified (false), role (user), and hash, without which the account
-    has no usable password. Accounts that exist with this name and address are left as they are.
+    has no usable password; with firebase, if it is one of Firebase. Accounts that exist with this
+    name and address are left as they are.
     """
     found = user_import.import_accounts(
-        runtime(), COMMAND_LINE, _with_progress(file), read_imported, is_dry_run=is_dry_run
+        runtime(),
+        COMMAND_LINE,
+        _with_progress(file),
+        read_imported,
+        pepper=_pepper(pepper_file, Way.APPENDED if pepper_appended else Way.HMAC),
+        is_dry_run=is_dry_run,
     )
     rows = [[line, error.public_message] for line, error in sorted(found.refused.items())]
     created = pluralized(found.created, "account", "accounts")
@@ -40,9 +56,21 @@ def import_users(file: IO[bytes], is_dry_run: bool) -> Output:
         f"{created} {'to create' if is_dry_run else 'created'}; {existing} already; "
         f"{refused} refused"
     )
+    if found.formats:
+        text += f"\n{table(['FORMAT', 'ACCOUNTS'], sorted(found.formats.items()))}"
     if rows:
         text = f"{table(['LINE', 'REASON'], rows)}\n{text}"
     return Output(ImportReport().dump(found), text, REFUSED_EXIT_CODE if rows else 0)
+
+
+def _pepper(file: IO[bytes] | None, way: Way) -> tuple[Way, bytes] | None:
+    """Return how and what to mix in; the end of the line is no part of it."""
+    if file is None:
+        return None
+    pepper = file.read().rstrip(b"\r\n")
+    if not pepper:
+        raise BadRequest("The file of --pepper-file is empty.")
+    return way, pepper
 
 
 def _with_progress(file: IO[bytes]) -> Iterator[Line]:

@@ -1,5 +1,6 @@
 """Accounts of another service, brought in many at a time with their password hashes."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -13,12 +14,13 @@ from app.core.access import Operator
 from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.crypto import foreign_hashes
+from app.crypto.foreign_hashes import Foreign, Way
 from app.settings import keys
 from app.setup import service as setup
 from app.store import bulk
 from app.user_admin.errors import HashInvalid
 from app.user_admin.service import group_for
-from app.users import identifiers
+from app.users import identifiers, password_secrets
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.errors import EmailExists, IdentifierExists, UsernameExists
@@ -36,7 +38,7 @@ class Entry:
     email: str
     is_verified: bool
     role: Role
-    password_hash: str | None = field(repr=False)
+    password: Foreign | None = field(repr=False)
 
 
 @dataclass
@@ -45,6 +47,7 @@ class Report:
 
     created: int = 0
     existing: int = 0
+    formats: Counter[str] = field(default_factory=Counter)
     refused: dict[int, AppError] = field(default_factory=dict)
 
 
@@ -78,21 +81,23 @@ def import_accounts(
     lines: Iterable[Line],
     read: Callable[[bytes], Mapping[str, Any]],
     *,
+    pepper: tuple[Way, bytes] | None = None,
     is_dry_run: bool = False,
 ) -> Report:
     """Create the accounts of numbered lines, batch by batch; nothing is created by a dry run.
 
-    `read` returns the members of a line, or raises what is wrong with it, which stops no other.
+    A `pepper` is what the other service mixed into every password, and how. `read` returns the
+    members of a line, or raises what is wrong with it, which stops no other.
     What is there already is left as it is, so the same file can be imported again.
     Raises: SystemNotInitialized, NoAdministrator.
     """
     setup.require_ready_now(rt)
     report, planned = Report(), Taken()
     for batch in _batches(lines):
-        entries = list(_entries(rt, batch, read, report))
+        entries = list(_entries(rt, batch, read, pepper, report))
         if is_dry_run:
             with rt.reading() as session:
-                report.created += len(_new(session, entries, planned, report))
+                _count(report, _new(session, entries, planned, report))
         else:
             _store(rt, by, entries, report)
     return report
@@ -108,27 +113,47 @@ def _entries(
     rt: Runtime,
     lines: Iterable[Line],
     read: Callable[[bytes], Mapping[str, Any]],
+    pepper: tuple[Way, bytes] | None,
     report: Report,
 ) -> Iterator[Entry]:
     for number, text in lines:
         try:
-            yield _entry(rt, number, **read(text))
+            yield _entry(rt, number, pepper, **read(text))
         except AppError as error:
             report.refused[number] = error
 
 
 def _entry(
-    rt: Runtime, line: int, *, name: str, address: str, verified: bool, role: Role, hash: str | None
+    rt: Runtime,
+    line: int,
+    pepper: tuple[Way, bytes] | None,
+    *,
+    name: str,
+    address: str,
+    verified: bool,
+    role: Role,
+    hash: str | None,
+    firebase: Mapping[str, Any] | None = None,
 ) -> Entry:
     try:
-        checked = foreign_hashes.checked(hash) if hash is not None else None
-        if checked is not None:
-            sample = foreign_hashes.sample_of(checked)
+        password = None if hash is None else _password(hash, pepper, firebase)
+        if password is not None:
+            sample = foreign_hashes.sample_of(password.text)
             foreign_hashes.require_bearable(rt.passwords.seconds(sample), "measured here")
     except ValueError as error:
         raise HashInvalid(f"hash {error}.") from None
     username, email = identifiers.username(name), identifiers.email(address)
-    return Entry(line, username, email, verified, role, checked)
+    return Entry(line, username, email, verified, role, password)
+
+
+def _password(
+    typed: str, pepper: tuple[Way, bytes] | None, firebase: Mapping[str, Any] | None
+) -> Foreign:
+    if firebase is None:
+        return foreign_hashes.checked(typed, pepper)
+    if pepper:
+        raise ValueError("of Firebase takes no pepper")
+    return foreign_hashes.checked_firebase(typed, **firebase)
 
 
 def _store(rt: Runtime, by: Operator, entries: list[Entry], report: Report) -> None:
@@ -145,6 +170,7 @@ def _store(rt: Runtime, by: Operator, entries: list[Entry], report: Report) -> N
             return
         found = Report(refused={entries[0].line: IdentifierExists()})
     report.created += found.created
+    report.formats += found.formats
     report.existing += found.existing
     report.refused |= found.refused
 
@@ -154,15 +180,18 @@ def _create(
 ) -> None:
     group_id = group_for(session, Role.USER)
     quota, now = rt.settings.get(keys.DEFAULT_STORAGE_QUOTA), rt.clock.now()
+    needed = {entry.password.secret for entry in entries if entry.password}
+    secrets = password_secrets.keep(rt, session, {one for one in needed if one is not None})
     # Always in the same order: two imports must not wait for each other.
     for address in sorted({entry.email for entry in entries}):
         users.lock_address(session, address)
+    new = _new(session, entries, Taken(), report)
     rows = [
         User(
             username=entry.username,
             username_key=identifiers.username_key(entry.username),
             email=entry.email,
-            password_hash=entry.password_hash,
+            password_hash=_stored(entry.password, secrets),
             role=entry.role,
             activated_at=now,
             email_verified_at=now if entry.is_verified else None,
@@ -172,7 +201,7 @@ def _create(
             created_at=now,
             updated_at=now,
         )
-        for entry in _new(session, entries, Taken(), report)
+        for entry in new
     ]
     session.add_all(rows)
     session.flush()
@@ -185,7 +214,18 @@ def _create(
         if row.role == Role.ADMIN:
             event = f"The account {row.username} was imported as an administrator"
             users.notify_administrators(rt, session, by, event)
-    report.created += len(rows)
+    _count(report, new)
+
+
+def _stored(password: Foreign | None, secrets: Mapping[bytes, str]) -> str | None:
+    if password is None:
+        return None
+    return password.stored(secrets[password.secret] if password.secret else None)
+
+
+def _count(report: Report, created: list[Entry]) -> None:
+    report.created += len(created)
+    report.formats += Counter(entry.password.kind for entry in created if entry.password)
 
 
 def _new(session: Session, entries: list[Entry], taken: Taken, report: Report) -> list[Entry]:

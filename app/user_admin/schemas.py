@@ -180,6 +180,21 @@ class CreatedUserData(Answer):
     generated_password = fields.String()
 
 
+class FirebaseParametersSchema(RequestSchema):
+    """What Firebase's scrypt needs besides the hash: the account's salt, the project's four."""
+
+    class Meta:
+        """Marshmallow's settings."""
+
+        unknown = RAISE
+
+    salt = text(MAX_INPUT_LENGTH)
+    signer_key = text(MAX_INPUT_LENGTH)
+    salt_separator = text(MAX_INPUT_LENGTH)
+    rounds = WholeNumber(required=True, validate=validate.Range(1, 1000))
+    mem_cost = WholeNumber(required=True, validate=validate.Range(1, 31))
+
+
 class ImportedAccountSchema(RequestSchema):
     """A line of `flask users import`; a misspelt member must not cost an account its password."""
 
@@ -193,14 +208,16 @@ class ImportedAccountSchema(RequestSchema):
     verified = StrictBoolean(load_default=False)
     role = fields.Enum(Role, by_value=True, load_default=Role.USER)
     hash = text(MAX_INPUT_LENGTH, nullable=True)
+    firebase = fields.Nested(FirebaseParametersSchema)
 
 
 class ImportReport(Answer):
-    """What `flask users import` did with the lines."""
+    """What `flask users import` did with the lines; `formats` are those of the created ones."""
 
     optional = frozenset({"refused"})
 
     created = fields.Integer()
+    formats = fields.Dict(keys=fields.String(), values=fields.Integer())
     existing = fields.Integer()
     refused = fields.Function(
         lambda report: [

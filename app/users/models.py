@@ -108,6 +108,24 @@ class PasswordHashKind(Base):
     sample: Mapped[str] = mapped_column(String(255), primary_key=True)
 
 
+class PasswordSecret(Base):
+    """What another service mixed into the passwords of accounts that came from it, encrypted.
+
+    Hashes that need it begin with its id, see `crypto.foreign_hashes`.
+    """
+
+    __tablename__ = "password_secrets"
+
+    id: Mapped[str] = mapped_column(String(16), primary_key=True)
+    sealed: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(UTCDateTime)
+
+    @property
+    def row_name(self) -> str:
+        """The name under which it is encrypted."""
+        return f"password_secret:{self.id}"
+
+
 class UserProfile(Base):
     """An account's public profile; a missing row means no display name and no avatar.
 

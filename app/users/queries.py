@@ -14,13 +14,14 @@ from sqlalchemy import (
     bindparam,
     delete,
     exists,
+    func,
     or_,
     select,
     update,
 )
 from sqlalchemy.orm import Session
 
-from app.crypto.foreign_hashes import head_of
+from app.crypto.foreign_hashes import Way, head_of
 from app.store import bulk
 from app.store.database import Database
 from app.store.db import insert_into
@@ -30,6 +31,7 @@ from app.users.models import (
     Account,
     AvatarSource,
     PasswordHashKind,
+    PasswordSecret,
     Role,
     Status,
     User,
@@ -113,6 +115,30 @@ def forget_unused_hash_kinds(session: Session, own: str) -> None:
     ]
     forget = delete(PasswordHashKind).where(PasswordHashKind.sample.in_(unused))
     bulk.change(session, forget)
+
+
+def list_password_secrets(session: Session) -> Sequence[PasswordSecret]:
+    """Return the secrets that imported passwords need, or needed."""
+    return session.scalars(select(PasswordSecret).order_by(PasswordSecret.id)).all()
+
+
+def count_with_secret(session: Session) -> int:
+    """Return how many accounts have a password that needs such a secret."""
+    needs = or_(*(User.password_hash.startswith(f"{way}:") for way in Way))
+    return session.scalars(select(func.count()).where(needs)).one()
+
+
+def delete_unused_password_secrets(session: Session, before: datetime) -> int:
+    """Delete those from before then that no password needs any more; return how many."""
+    old = select(PasswordSecret.id).where(PasswordSecret.created_at < before)
+    unused = [
+        secret_id
+        for secret_id in session.scalars(old)
+        if not _any(
+            session, or_(*(User.password_hash.startswith(f"{way}:{secret_id}:") for way in Way))
+        )
+    ]
+    return bulk.change(session, delete(PasswordSecret).where(PasswordSecret.id.in_(unused)))
 
 
 def find_password_hash(session: Session, user_id: int) -> str | None:

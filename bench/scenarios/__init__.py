@@ -7,6 +7,7 @@ from bench.scenarios import (
     administration,
     avatars,
     growth,
+    imports,
     logins,
     nginx,
     pages,
@@ -28,11 +29,15 @@ class Scenario:
 
 SCENARIOS = (
     Scenario("me", "who am I, beside the peers", requests.me),
+    Scenario(
+        "me-by-token", "who am I by access token, beside that by session", requests.me_by_token
+    ),
     Scenario("sessions", "the list of a user's five sessions, beside the peers", requests.sessions),
     Scenario(
         "refresh", "each client rotates a session of its own, beside the peers", requests.refresh
     ),
     Scenario("login", "64 clients, beside a pure Argon2id loop and the peers", logins.login),
+    Scenario("login-notice", "logins by new browsers, with and without a mail", logins.notice),
     Scenario("me-during-logins", "who am I while 64 clients log in", logins.me_during_logins),
     Scenario("memory", "a worker's memory: idle, after 2,000 and 4,000 logins", logins.memory),
     Scenario(
@@ -52,6 +57,12 @@ SCENARIOS = (
         "me, login without its hash and refresh with 1,000 and with 1,000,000 accounts",
         growth.growth,
         databases=("postgres",),
+        is_large=True,
+    ),
+    Scenario(
+        "imports",
+        "10,000 accounts of each format of password hash, and the first login of each",
+        imports.imports,
         is_large=True,
     ),
     Scenario(

@@ -24,6 +24,8 @@ from bench.servers import Running, Service
 SATURATING_CLIENTS = 64
 WARMUP_SECONDS = 1.5
 MAX_RUN_SECONDS = 600
+# Until every worker has read a changed setting.
+SETTINGS_SECONDS = 2
 LOGINS = 2000
 # Ten wrong passwords for each: the eleventh would not be looked at.
 REFUSED_ACCOUNTS, REFUSALS = 20, 200
@@ -99,6 +101,28 @@ def me_during_logins(lab: Lab) -> Iterator[Row]:
     times = ratio(tails["during logins"], tails["alone"])
     figures = [*rates(runs), Figure("p99, times idle", times, at_most=5)]
     yield Row("me-during-logins", lab.database, figures, runs["alone"])
+
+
+def notice(lab: Lab) -> Iterator[Row]:
+    """Compare logins by new browsers, of which a mail tells, with those of which none does.
+
+    The load sends no cookie, so every login is one by a new browser, after an account's first.
+    """
+    with ExitStack() as stack:
+        service = lab.start(stack)
+        accounts.fill(service, accounts.ORDINARY)
+        service.api.login_all(username(number) for number in accounts.ORDINARY)
+
+        def logins(switch: str) -> Run:
+            service.flask("config", "set", "auth_new_browser_notice", switch, stdin="")
+            time.sleep(SETTINGS_SECONDS)
+            return lab.measure(service, _job(lab, service))
+
+        runs = lab.in_turn({"without": partial(logins, "false"), "with": partial(logins, "true")})
+        without, with_notice = ([run.rate for run in each] for each in runs.values())
+    figures = [*rates(runs), Figure("without : with", ratio(without, with_notice), at_most=1.1)]
+    all_runs = [run for each in runs.values() for run in each]
+    yield Row("login-notice", lab.database, figures, all_runs)
 
 
 def memory(lab: Lab) -> Iterator[Row]:

@@ -15,6 +15,8 @@ from bench.servers import Running, Service
 ME = "/api/v1/auth/me"
 SESSIONS = "/api/v1/auth/sessions"
 REFRESH = "/api/v1/auth/refresh"
+TOKENS = "/api/v1/auth/tokens"
+TOKEN_USERS = 32
 # Our rate, as a multiple of the best peer's, must be at least this.
 LEAST_OF_READS = {"sqlite": 1.7, "postgres": 1.3}
 LEAST_OF_REFRESH = 1.3
@@ -26,6 +28,33 @@ def me_request(service: Service, user: str) -> Request:
     """Return `GET /auth/me` by the access cookie of a fresh login."""
     cookie = "service_access=" + service.api.login(user)["service_access"]
     return Request(render("GET", ME, Cookie=cookie), 200, email(user))
+
+
+def _token_request(service: Service, user: str) -> Request:
+    """Return `GET /auth/me` by a new access token."""
+    cookies = service.api.login(user)
+    header, csrf = cookie_header(cookies), cookies["service_csrf"]
+    asked = {"name": "bench", "scopes": ["profile:read"], "expires_in_days": 1}
+    made = service.api.call("POST", TOKENS, asked, Cookie=header, X_CSRF_Token=csrf).require(201)
+    bearer = f"Bearer {made.body['data']['token']}"
+    service.api.call("GET", ME, Authorization=bearer).require(200)  # its first use is written down
+    return Request(render("GET", ME, Authorization=bearer), 200, email(user))
+
+
+def me_by_token(lab: Lab) -> Iterator[Row]:
+    """Compare who-am-I by access token with that by session, for the same accounts."""
+    service, users = lab.service, [username(500 + n) for n in range(TOKEN_USERS)]
+    kinds = {"by session": me_request, "by token": _token_request}
+    requests = {name: [make(service, user) for user in users] for name, make in kinds.items()}
+    turns = {
+        name: partial(lab.measure, service, lab.job(service, requests=made))
+        for name, made in requests.items()
+    }
+    runs = lab.in_turn(turns)
+    by_session, by_token = ([run.rate for run in runs[name]] for name in kinds)
+    figures = [*rates(runs), Figure("session : token", ratio(by_session, by_token), at_most=1.1)]
+    all_runs = [run for each in runs.values() for run in each]
+    yield Row("me-by-token", lab.database, figures, all_runs)
 
 
 def refreshes(service: Service, users: list[str]) -> dict[str, Any]:

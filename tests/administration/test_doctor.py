@@ -39,6 +39,7 @@ CHECKS = {
     "clock",
     "migrations",
     "stored secrets",
+    "imported passwords",
     "settings",
     "site address",
     "cookies",

@@ -115,6 +115,16 @@ def test_what_a_certificate_authority_asks_for_is_answered_over_plain_http(bed):
             assert (answer.read() == b"token.thumbprint") == (status == 200)
 
 
+def test_what_password_managers_ask_for_reaches_an_instance(bed):
+    with closing(bed.proxy.dial()) as connection:
+        path = "/.well-known/change-password"
+        head = f"GET {path} HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n"
+        connection.sendall(head.encode())
+        answer = connection.recv(65_536).decode()
+    assert answer.startswith("HTTP/1.1 302")
+    assert "/settings/security" in answer
+
+
 def test_it_does_not_tell_its_version(client):
     assert client.get("/auth/me").headers["Server"] == "nginx"
 

@@ -45,6 +45,8 @@ PUBLIC = frozenset(
         ("GET", "/api/v1/docs/assets/<path:name>"),
         ("GET", "/api/v1/docs/swagger-ui/<version>/<name>"),
         ("POST", "/api/v1/docs/qr-code"),
+        ("GET", "/.well-known/change-password"),
+        ("GET", "/.well-known/passkey-endpoints"),
         ("GET", "/health"),
         ("GET", "/health/ready"),
         ("GET", "/health/metrics"),

@@ -48,6 +48,19 @@ def test_the_setting_says_which(rt, api):
     register(api, "admin").ok(201)
 
 
+def test_an_empty_one_reserves_digits_only(rt, api):
+    configure(rt, auth_reserved_usernames=[])
+    register(api, "0815").fails(400, "bad_request")
+    register(api, "root").ok(201)
+
+
+def test_who_has_one_keeps_it(rt, api):
+    make_user(rt, username="captain", password=PASSWORD)
+    configure(rt, auth_reserved_usernames=["captain"])
+    api.login("captain", PASSWORD).ok()
+    api.patch("/auth/profile", {"display_name": "The Captain"}).ok()
+
+
 @pytest.mark.parametrize("preferred", ["root", "support", "1234"])
 def test_who_comes_by_a_provider_gets_a_suffix(rt, api, mailbox, preferred):
     configure(rt, public_site_url=[ORIGIN])

@@ -54,6 +54,7 @@ HARMLESS = {
     "PublicState.password_login_enabled",
     "Principal.is_limited_to_password_change",
     "Account.avatar_key",
+    "Parts.secret_id",
     "SecondFactors.recovery_codes_remaining",
     # Addresses of providers and of the site, and names: those of claims, keys and identities.
     *("Callback.redirect_uri", "SignIn.redirect_uri"),
