@@ -45,8 +45,8 @@ export.json       everything, in these members:
   preferences                the settings of its pages
   sessions                   where it is signed in
   second_factors             its authenticator app, without the secret
-  tokens                     its access tokens, without their secret part
   recovery_codes_remaining   how many recovery codes are unused
+  tokens                     its access tokens, without their secret part
   passkeys                   its passkeys, without their keys
   external_identities        its identities at other services
   teams                      its teams, and since when

@@ -33,6 +33,7 @@ MEMBERS = [
     "sessions",
     "second_factors",
     "recovery_codes_remaining",
+    "tokens",
     "passkeys",
     "external_identities",
     "teams",
