@@ -47,8 +47,8 @@ export.json       everything, in these members:
   sessions                   where it is signed in
   browsers                   the browsers that have signed in to it
   second_factors             its authenticator app, without the secret
-  tokens                     its access tokens, without their secret part
   recovery_codes_remaining   how many recovery codes are unused
+  tokens                     its access tokens, without their secret part
   passkeys                   its passkeys, without their keys
   external_identities        its identities at other services
   teams                      its teams, and since when

@@ -101,7 +101,7 @@ def test_a_query_parameter_is_optional_but_never_null(document):
     ("method", "path", "schemes"),
     [
         ("post", "/auth/login", [set()]),
-        ("get", "/auth/me", [{"accessCookie"}, {"bearer"}]),
+        ("get", "/auth/me", [{"accessCookie"}, {"bearer"}, {"accessToken"}]),
         ("put", "/auth/password", [{"accessCookie", "csrfToken"}, {"bearer"}]),
         ("post", "/auth/refresh", [{"refreshCookie", "csrfToken"}]),
         ("delete", "/auth/sessions/others", REVOKING_OTHERS),
