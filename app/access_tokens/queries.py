@@ -4,11 +4,11 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, delete, not_, or_, select, update
+from sqlalchemy import ColumnElement, bindparam, delete, func, not_, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.access_tokens.models import AccessToken, read_scopes
-from app.core.access import Program, ProgramToken
+from app.core.access import Program, ProgramToken, Scope
 from app.store import bulk
 from app.store.database import Database
 from app.users.models import ACCOUNT_COLUMNS, Account, Status, User, with_profile
@@ -116,14 +116,20 @@ def is_used_outside(since: datetime, until: datetime) -> ColumnElement[bool]:
     return or_(used.is_(None), used < since, used > until)
 
 
-def list_with_scope_among(
-    session: Session, scopes: Collection[str], *conditions: Any
+def list_forgotten(
+    session: Session, scope: Scope, now: datetime, *, made_before: datetime, used_before: datetime
 ) -> Sequence[tuple[str, str]]:
-    """Return the owner's and the token's name of tokens with one of these scopes."""
-    has_scope = or_(*((" " + AccessToken.stored_scopes + " ").contains(f" {s} ") for s in scopes))
-    statement = select(User.username, AccessToken.name).join(User, User.id == AccessToken.user_id)
-    found = session.execute(statement.where(has_scope, *conditions).order_by(AccessToken.id))
-    return [(row[0], row[1]) for row in found]
+    """Return the owner's and the token's name of old or unused live tokens with a scope."""
+    last_used = func.coalesce(AccessToken.last_used_at, AccessToken.created_at)
+    is_forgotten = or_(AccessToken.created_at < made_before, last_used < used_before)
+    statement = (
+        select(User.username, AccessToken.name, AccessToken.stored_scopes)
+        .join(User, User.id == AccessToken.user_id)
+        .where(AccessToken.stored_scopes.contains(scope), not_expired(now), is_forgotten)
+        .order_by(AccessToken.id)
+    )
+    found = session.execute(statement)
+    return [(row[0], row[1]) for row in found if scope in read_scopes(row[2])]
 
 
 def delete_expired(session: Session, before: datetime, most: int) -> int:

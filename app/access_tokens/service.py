@@ -46,6 +46,8 @@ MAX_TOKENS = 50
 MAX_DAYS = 3650
 REQUESTS = Bucket(per_second=60, burst=60)
 USE_NOTED_EVERY = timedelta(minutes=10)
+# From when on a token of administrators is a risk that nobody may remember.
+OLD_DAYS, UNUSED_DAYS = 400, 180
 LISTED_AFTER_EXPIRY = timedelta(days=30)
 
 
@@ -204,6 +206,18 @@ def delete_expired(rt: Runtime) -> int:
     return bulk.delete_in_batches(rt, queries.delete_expired, before)
 
 
+def list_risky(rt: Runtime, session: Session) -> Sequence[tuple[str, str]]:
+    """Return the owner's and the token's name of live ones with all rights that seem forgotten."""
+    now = rt.clock.now()
+    return queries.list_forgotten(
+        session,
+        Scope.ADMIN,
+        now,
+        made_before=now - timedelta(days=OLD_DAYS),
+        used_before=now - timedelta(days=UNUSED_DAYS),
+    )
+
+
 def longest_life(rt: Runtime) -> int | None:
     """Return for how many days a token may be valid at most; None means for ever."""
     return rt.settings.get(keys.ACCESS_TOKEN_MAX_DAYS) or None
@@ -270,7 +284,8 @@ def _tell_of_new(
     if token.expires_at is not None:
         until = f"valid until {token.expires_at:%Y-%m-%d %H:%M} UTC"
     about = f"“{token.name}” ({scopes}; {until})"
-    event = f"A new access token was made for your account: {about}."
+    who = "" if by.user_id == account.id else " by an administrator"
+    event = f"A new access token was made for your account{who}: {about}."
     users.notify_owner(rt, session, account, event)
     if ADMIN_SCOPES & set(token.scopes):
         event = f"An access token for administration was made for {account.username}: {about},"

@@ -92,18 +92,20 @@ def matching(chosen: EntryFilter) -> Iterator[ColumnElement[bool]]:
 
 def is_by_or_about(user_id: int) -> ColumnElement[bool]:
     """Return the condition for the entries that an account made, or that are about it."""
-    return or_(AuditEntry.user_id == user_id, is_about(user_id))
+    return or_(AuditEntry.user_id == user_id, *are_about(user_id))
 
 
-def is_about(user_id: int) -> ColumnElement[bool]:
-    """Return the condition for the entries about an account, or about what is part of it."""
-    # What an operator did to its token is about the token; there are few such entries.
+def are_about(user_id: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Return the conditions for the entries about an account, and for those about its tokens.
+
+    The latter are only those of operators, who are few; each condition has an index.
+    """
+    its_own = and_(AuditEntry.entity_type == EntityType.USER, AuditEntry.entity_id == user_id)
     of_its_tokens = and_(
         AuditEntry.action.in_((Action.ADMIN_CREATE_USER_TOKEN, Action.ADMIN_REMOVE_USER_TOKEN)),
         AuditEntry.details.startswith(f'{{"user_id": {user_id},', autoescape=True),
     )
-    its_own = and_(AuditEntry.entity_type == EntityType.USER, AuditEntry.entity_id == user_id)
-    return or_(its_own, of_its_tokens)
+    return its_own, of_its_tokens
 
 
 def read_page_of_ids(session: Session, paging: Paging, *conditions: ColumnElement[bool]) -> Page:

@@ -10,6 +10,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.access_tokens import service as access_tokens
 from app.audit import hourly
 from app.audit import service as audit
 from app.audit.models import EntityType
@@ -45,6 +46,11 @@ CLEANUPS: dict[str, tuple[Callable[[Runtime], int], str, str]] = {
         "accounts that nobody activated",
     ),
     "browsers": (browsers.delete_unused, "unused browser", "unused browsers"),
+    "access_tokens": (
+        access_tokens.delete_expired,
+        "expired access token",
+        "expired access tokens",
+    ),
     "mail_tokens": (contact_tokens.delete_expired, "expired mail link", "expired mail links"),
     "pending_identities": (
         external_auth.delete_expired,

@@ -5,6 +5,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from app.access_tokens import service as tokens
+from app.access_tokens.service import OLD_DAYS, UNUSED_DAYS
 from app.core.addresses import is_loopback_name
 from app.core.config import ConfigError
 from app.core.runtime import Runtime
@@ -208,6 +210,24 @@ def external_sign_in(rt: Runtime) -> Finding:
     return ok("{names}.", "Try them with `flask external-auth test KEY`.", names=names)
 
 
+def access_tokens(rt: Runtime) -> Finding:
+    """Check that no token that changes the installation is very old, or was forgotten."""
+    with rt.reading() as session:
+        found = tokens.list_risky(rt, session)
+    if not found:
+        return ok("None for administration is older than {days} days or unused.", days=OLD_DAYS)
+    names = [f"{username}: {name}" for username, name in found]
+    return warn(
+        "Access tokens with the scope admin that are older than {old} days, or were not used for "
+        "{unused}: {count} ({names}). Remove those that nobody needs, and make the others anew.",
+        "See `flask tokens list USER`; `flask tokens revoke ID` removes one.",
+        old=OLD_DAYS,
+        unused=UNUSED_DAYS,
+        count=len(names),
+        names=", ".join(names[:MAX_NAMES]) + (", ..." if len(names) > MAX_NAMES else ""),
+    )
+
+
 def storage_route(rt: Runtime) -> Finding:
     """Check that the installation is ready for ordinary accounts."""
     state = preparation.setup_state(rt)
@@ -243,6 +263,7 @@ ROWS: dict[str, Check] = {
     "cookies": cookies,
     "mail": mail,
     "external sign-in": external_sign_in,
+    "access tokens": access_tokens,
     "storage route": storage_route,
 }
 

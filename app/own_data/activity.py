@@ -94,10 +94,10 @@ def read_batches(rt: Runtime, account: Account, last_id: int) -> Iterator[list[d
     they would be sorted anew for every part.
     """
     me = account.id
-    by_others = (queries.is_about(me), AuditEntry.user_id != me)
+    by_others = [(about, AuditEntry.user_id != me) for about in queries.are_about(me)]
     streams = (
         _rows(rt, account, last_id, *conditions)
-        for conditions in ((AuditEntry.user_id == me,), by_others)
+        for conditions in ((AuditEntry.user_id == me,), *by_others)
     )
     newest_first = merge(*streams, key=lambda row: (row.place, row.id), reverse=True)
     while rows := list(islice(newest_first, BATCH)):

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import IO, Any, cast
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+from app.access_tokens import service as access_tokens
 from app.audit import queries as audit_queries
 from app.audit.models import Action
 from app.avatars import files
@@ -46,6 +47,7 @@ export.json       everything, in these members:
   sessions                   where it is signed in
   browsers                   the browsers that have signed in to it
   second_factors             its authenticator app, without the secret
+  tokens                     its access tokens, without their secret part
   recovery_codes_remaining   how many recovery codes are unused
   passkeys                   its passkeys, without their keys
   external_identities        its identities at other services
@@ -128,6 +130,7 @@ def _head(rt: Runtime, account: Account) -> dict[str, Any]:
     factors = mfa.show(rt, account.id)
     with rt.reading() as session:
         found = {
+            "tokens": access_tokens.list_of(rt, session, account.id),
             "teams": queries.list_teams(session, account.id),
             "invitation": queries.find_accepted_invitation(session, account.id),
             "mails": queries.list_mails(session, account.email),

@@ -2,6 +2,7 @@
 
 from marshmallow import fields, validate
 
+from app.access_tokens.schemas import TokenInfo
 from app.browsers.schemas import ExportedBrowser
 from app.mail.models import MailStatus
 from app.mfa.schemas import MfaFactor
@@ -124,6 +125,7 @@ class ExportData(Answer):
     browsers = fields.List(fields.Nested(ExportedBrowser))
     second_factors = fields.List(fields.Nested(MfaFactor))
     recovery_codes_remaining = fields.Integer()
+    tokens = fields.List(fields.Nested(TokenInfo))
     passkeys = fields.List(fields.Nested(ExportedPasskey))
     external_identities = fields.List(fields.Nested(ExportedIdentity))
     teams = fields.List(fields.Nested(ExportedTeam))

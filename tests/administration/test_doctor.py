@@ -44,6 +44,7 @@ CHECKS = {
     "cookies",
     "mail",
     "external sign-in",
+    "access tokens",
     "storage route",
 }
 

@@ -4,17 +4,27 @@ import json
 
 import pytest
 
-from app.core.access import COMMAND_LINE, AdminRequired, Operator, Principal
+from app.access_tokens import queries as tokens
+from app.core.access import (
+    COMMAND_LINE,
+    AdminRequired,
+    Operator,
+    Principal,
+    Scope,
+    TokenInvalid,
+)
 from app.core.client import Client
+from app.crypto.tokens import digest
 from app.external_auth.providers import service as providers
 from app.external_auth.providers import testing
+from app.sessions.service import require_still_admin
 from app.storage_policies import groups, service
 from app.storage_policies.service import bootstrap
 from app.team_admin import service as teams
 from app.teams.errors import LastTeamOwner
 from app.teams.models import TeamRole
-from app.users.service import require_still_admin
 from tests.support.factories import account_of, audit_rows, change_user, make_user
+from tests.support.programs import add_token
 
 SECRET = "planted-secret-4711"
 AGENT = "Boss/1.0"
@@ -55,8 +65,12 @@ def use_cases(rt, by, there, user):
 
 
 def operator(rt, admin):
-    principal = Principal(account_of(rt, admin), "", 0, False, rt.clock.now())
-    return Operator(principal, Client("192.0.2.7", AGENT), require_still_admin)
+    return operator_of(rt, Principal(account_of(rt, admin), "", 0, False, rt.clock.now()))
+
+
+def operator_of(rt, caller):
+    client = Client("192.0.2.7", AGENT)
+    return Operator(caller, client, lambda session: require_still_admin(rt, session, caller))
 
 
 def test_a_demotion_while_it_waited_stops_it(rt, admin, user, there):
@@ -69,6 +83,20 @@ def test_a_demotion_while_it_waited_stops_it(rt, admin, user, there):
         with pytest.raises((AdminRequired, LastTeamOwner)):
             change()
     with pytest.raises(AdminRequired):
+        bootstrap(rt, by)
+    assert len(audit_rows(rt)) == before
+
+
+def test_a_token_that_was_removed_while_it_waited_stops_it(rt, admin, user, there):
+    text, token_id = add_token(rt, admin, Scope.ADMIN)
+    by = operator_of(rt, tokens.find_program(rt.database, digest(text)))
+    with rt.transaction() as session:
+        tokens.remove(session, [token_id])
+    before = len(audit_rows(rt))
+    for change in use_cases(rt, by, there, user):
+        with pytest.raises((TokenInvalid, LastTeamOwner)):
+            change()
+    with pytest.raises(TokenInvalid):
         bootstrap(rt, by)
     assert len(audit_rows(rt)) == before
 

@@ -13,6 +13,7 @@ from app.core.access import COMMAND_LINE, Operator, Principal
 from app.core.client import Client
 from app.core.errors import AppError
 from app.crypto.tokens import random_fraction
+from app.sessions import service as sessions
 from app.storage_policies import groups, migration
 from app.storage_policies import queries as storage_queries
 from app.storage_policies import service as storage
@@ -21,7 +22,6 @@ from app.team_admin import service as teams
 from app.teams.models import Team
 from app.user_admin import service as accounts
 from app.users import queries as users_queries
-from app.users import service as users
 from app.users.models import User
 from tests.support.factories import audit_rows, change_user, make_user
 from tests.support.live import eventually
@@ -69,7 +69,8 @@ def by(rt, people):
     with rt.reading() as connection:
         account = users_queries.find_account(connection, people[0].id)
     principal = Principal(account, "", 0, False, rt.clock.now())
-    return Operator(principal, Client(), users.require_still_admin)
+    check = sessions.require_still_admin
+    return Operator(principal, Client(), lambda session: check(rt, session, principal))
 
 
 @pytest.fixture
