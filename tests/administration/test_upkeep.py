@@ -164,7 +164,15 @@ def test_cleanup_deletes_expired_sessions_only(line, rt, api, user, clock):
     assert count(rt, LoginSession) == 1
     names = ("sessions", "audit_entries", "mails", "mail_tokens", "teams", "pending_identities")
     nothing = dict.fromkeys(
-        (*names, "browsers", "erased_accounts", "unactivated_accounts", "avatar_leftovers"), 0
+        (
+            *names,
+            "access_tokens",
+            "browsers",
+            "erased_accounts",
+            "unactivated_accounts",
+            "avatar_leftovers",
+        ),
+        0,
     )
     assert line.json("cleanup") == nothing
 

@@ -35,6 +35,7 @@ MEMBERS = [
     "browsers",
     "second_factors",
     "recovery_codes_remaining",
+    "tokens",
     "passkeys",
     "external_identities",
     "teams",
