@@ -285,6 +285,7 @@ def prepare(rt: Runtime, smtp_port: int) -> None:
         mail_security=False,
         mail_from_address="files@files.example",
         auth_email_code_login_enabled=True,
+        auth_email_code_sign_in_enabled=True,
     )
 
 
