@@ -1,7 +1,7 @@
 """What scenarios share: options, running servers, measured runs."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -87,7 +87,7 @@ class Lab:
         procs.wait_until_quiet(server.server.pid, self.options.noise, self.options.wait)
         return load.run(job, server.parts)
 
-    def in_turn(self, work: dict[str, Callable[[], T]]) -> dict[str, list[T]]:
+    def in_turn(self, work: Mapping[str, Callable[[], T]]) -> dict[str, list[T]]:
         """Do each kind of work in turn, again and again: what is compared is close in time."""
         results: dict[str, list[T]] = {name: [] for name in work}
         for _ in range(self.options.repeats):
