@@ -63,12 +63,12 @@ def replace_digest(session: Session, old: str, new: str) -> None:
     bulk.change(session, update(Browser).where(Browser.digest == old).values(digest=new))
 
 
-def void(session: Session, user_id: int, *, except_digest: str | None = None) -> int:
-    """Remember no browser of an account any more, but for one; return how many were."""
+def void(session: Session, user_id: int, *, except_digest: str | None = None) -> None:
+    """Remember no browser of an account any more, but for one."""
     theirs = update(Browser).where(Browser.user_id == user_id, _IS_GRANTED)
     if except_digest is not None:
         theirs = theirs.where(Browser.digest != except_digest)
-    return bulk.change(session, theirs.values(_NOTHING))
+    bulk.change(session, theirs.values(_NOTHING))
 
 
 def void_one(session: Session, user_id: int, browser_id: int) -> None:
