@@ -48,17 +48,6 @@ class LoginStatus(StrEnum):
     MFA_REQUIRED = "mfa_required"
 
 
-# How somebody signed in, in the words of a mail.
-IN_WORDS = {
-    "password": "password",
-    "external_auth": "another service",
-    "passkey": "passkey",
-    MfaMethod.TOTP: "authenticator app",
-    MfaMethod.RECOVERY_CODE: "recovery code",
-    MfaMethod.EMAIL_CODE: "code by e-mail",
-}
-
-
 class FirstFactorKind(StrEnum):
     """The kind of proof that a login begins with."""
 
@@ -71,6 +60,17 @@ class FirstFactorKind(StrEnum):
     def needs_second(self) -> bool:
         """Return whether a second factor is required; a passkey has already verified its user."""
         return self is not FirstFactorKind.PASSKEY
+
+
+# How somebody signed in, in the words of a mail. A code by e-mail is either step.
+IN_WORDS: Mapping[str, str] = {
+    FirstFactorKind.PASSWORD: "password",
+    FirstFactorKind.EXTERNAL_AUTH: "another service",
+    FirstFactorKind.PASSKEY: "passkey",
+    MfaMethod.TOTP: "authenticator app",
+    MfaMethod.RECOVERY_CODE: "recovery code",
+    MfaMethod.EMAIL_CODE: "code by e-mail",
+}
 
 
 @dataclass(frozen=True)

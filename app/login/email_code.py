@@ -36,9 +36,9 @@ from app.mail import service as mail
 from app.mail.templates import Template
 from app.mfa import email_codes
 from app.mfa import service as mfa
-from app.mfa.errors import MfaAttemptsExceeded, MfaCodeInvalid, MfaFlowExpired, MfaFlowInvalid
+from app.mfa.errors import MfaAttemptsExceeded, MfaCodeInvalid, MfaFlowInvalid
 from app.settings import keys
-from app.store.flow_store import Flow, FlowState
+from app.store.flow_store import Flow
 from app.store.limits import is_verdict
 from app.users import identifiers
 from app.users import queries as users_queries
@@ -100,7 +100,7 @@ def finish(
     Raises: errors.FINISH_EMAIL_CODE, RateLimited. The fifth wrong code ends the flow.
     """
     sign_in_methods.require_email_code_sign_in(rt)
-    guess = _guess(rt, _get(rt, flow_token), client)
+    guess = _guess(rt, mfa.get_open(mfa.email_sign_ins(rt), flow_token), client)
     number = _take_attempt(rt, guess)
     try:
         account = _checked(rt, guess, code)
@@ -162,16 +162,6 @@ def _mail(rt: Runtime, found: Account, code: str, seconds: int) -> None:
         if account is not None and account.email == found.email and _is_open_to(account):
             template, to = Template.SIGN_IN_CODE, account.email
             mail.queue(rt, session, template, to, expires_at=expires_at, **values)
-
-
-def _get(rt: Runtime, flow_token: str) -> Flow:
-    token = flow_token.strip()
-    flow = mfa.email_sign_ins(rt).find(token) if token else None
-    if flow is None or flow.state in {FlowState.CONSUMED, FlowState.EXHAUSTED}:
-        raise MfaFlowInvalid
-    if flow.state is FlowState.EXPIRED:
-        raise MfaFlowExpired
-    return flow
 
 
 def _guess(rt: Runtime, flow: Flow, client: Client) -> Guess:

@@ -14,10 +14,10 @@ from app.core.errors import RateLimited
 from app.core.runtime import Runtime
 from app.crypto.tokens import digest, random_hex, random_uuid
 from app.mfa import service as mfa
-from app.mfa.errors import MfaFlowExpired, MfaFlowInvalid
+from app.mfa.errors import MfaFlowInvalid
 from app.mfa.models import MfaMethod
 from app.settings import keys
-from app.store.flow_store import Flow, FlowState
+from app.store.flow_store import Flow
 from app.users import identifiers
 from app.users import queries as users_queries
 from app.users import service as users
@@ -110,12 +110,7 @@ def get(rt: Runtime, flow_token: str) -> PendingLogin:
     Raises: MfaFlowInvalid, also if another request has taken the last attempt: that request decides
     the outcome; MfaFlowExpired.
     """
-    token = flow_token.strip()
-    flow = mfa.pending_logins(rt).find(token) if token else None
-    if flow is None or flow.state in {FlowState.CONSUMED, FlowState.EXHAUSTED}:
-        raise MfaFlowInvalid
-    if flow.state is FlowState.EXPIRED:
-        raise MfaFlowExpired
+    flow = mfa.get_open(mfa.pending_logins(rt), flow_token)
     if flow.attempts >= MAX_ATTEMPTS:
         raise MfaFlowInvalid
     stored = dict(flow.data)

@@ -19,11 +19,11 @@ from app.core.runtime import Runtime
 from app.crypto.secret_box import Resealed, Resealer
 from app.mail import service as mail
 from app.mfa import email_codes, queries, recovery_codes, totp
-from app.mfa.errors import MfaCodeInvalid, MfaRecoveryCodeUsed
+from app.mfa.errors import MfaCodeInvalid, MfaFlowExpired, MfaFlowInvalid, MfaRecoveryCodeUsed
 from app.mfa.models import CodePurpose, MfaFactor, MfaMethod, MfaRecoveryCode
 from app.settings import keys
 from app.store import bulk
-from app.store.flow_store import FlowStore
+from app.store.flow_store import Flow, FlowState, FlowStore
 from app.store.key_use import KeyUse
 from app.users import service as users
 from app.users.models import Account
@@ -71,6 +71,20 @@ def email_sign_ins(rt: Runtime) -> FlowStore:
 def totp_setups(rt: Runtime) -> FlowStore:
     """Return the store of setups that wait for the first code of the new authenticator app."""
     return FlowStore(rt.redis.breaker, rt.clock, "totp-setup")
+
+
+def get_open(flows: FlowStore, typed: str) -> Flow:
+    """Return the flow of a token that still waits for its code.
+
+    Raises: MfaFlowInvalid, MfaFlowExpired.
+    """
+    token = typed.strip()
+    flow = flows.find(token) if token else None
+    if flow is None or flow.state in {FlowState.CONSUMED, FlowState.EXHAUSTED}:
+        raise MfaFlowInvalid
+    if flow.state is FlowState.EXPIRED:
+        raise MfaFlowExpired
+    return flow
 
 
 def discard_flows(rt: Runtime, user_id: int) -> None:

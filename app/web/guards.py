@@ -424,11 +424,11 @@ def require_person(by: Operator) -> None:
 def _require_confirmation(caller: Principal | Program, kind: Confirmation | None) -> None:
     if isinstance(caller, Program):
         return  # what asks for a confirmation is closed to programs, or open on purpose
-    rt, principal = runtime(), caller
+    rt = runtime()
     if kind and request.method in origin.SAFE_METHODS and cookies.access_cookie() is not None:
         origin.check_source(may_be_typed=True)  # downloads are counted, and their owner notified
     window = kind and confirmation_window(rt, kind)
-    if window and seconds_confirmed(rt, principal, window) < 0:
+    if window and seconds_confirmed(rt, caller, window) < 0:
         raise ConfirmationRequired
 
 
