@@ -69,7 +69,7 @@ def confirm(token: str) -> Response:
 def request_change(principal: Principal, new_email: str) -> Account:
     """Request a new e-mail address; it takes effect once the link sent to it is followed."""
     rt = runtime()
-    browser = cookies.remember_browser(tokens.longest_life(rt))
+    browser = cookies.keep_browser_id(tokens.longest_life(rt))
     return service.request_change(
         rt, principal, new_email=new_email, client=client(), browser=browser
     )
@@ -82,7 +82,7 @@ def request_change(principal: Principal, new_email: str) -> Account:
 def resend_change(principal: Principal) -> dict[str, str]:
     """Send the mail to the pending address again."""
     rt = runtime()
-    browser = cookies.remember_browser(tokens.longest_life(rt))
+    browser = cookies.keep_browser_id(tokens.longest_life(rt))
     service.resend_change(rt, principal, client=client(), browser=browser)
     return {"message": RESENT}
 
@@ -93,6 +93,6 @@ def resend_change(principal: Principal) -> dict[str, str]:
 def send_confirmation(principal: Principal) -> dict[str, str]:
     """Mail the link that confirms the current address, which nobody has confirmed yet."""
     rt = runtime()
-    browser = cookies.remember_browser(tokens.longest_life(rt))
+    browser = cookies.keep_browser_id(tokens.longest_life(rt))
     service.send_confirmation(rt, principal, client=client(), browser=browser)
     return {"message": SENT}

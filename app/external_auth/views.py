@@ -188,7 +188,7 @@ def request_mail(flow_token: str, email: str) -> dict[str, str]:
     origin.check_source()
     rt = runtime()
     life = max(int(pending.LIFE.total_seconds()), tokens.longest_life(rt))
-    browser = cookies.remember_browser(life)
+    browser = cookies.keep_browser_id(life)
     pending.request_verification_mail(rt, flow_token=flow_token, email=email, browser=browser)
     return {"message": MAIL_SENT}
 

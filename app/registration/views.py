@@ -40,7 +40,7 @@ def register(username: str, email: str, password: str) -> Account:
     If activation is required, the account can be used once the mailed link has been followed.
     """
     rt = runtime()
-    browser = cookies.remember_browser(tokens.longest_life(rt))
+    browser = cookies.keep_browser_id(tokens.longest_life(rt))
     return service.register(
         rt, username=username, email=email, password=password, client=client(), browser=browser
     )
@@ -54,6 +54,6 @@ def register(username: str, email: str, password: str) -> Account:
 def resend_activation(identifier: str) -> dict[str, str]:
     """Send the activation mail again; the answer never reveals whether it exists."""
     rt = runtime()
-    cookies.remember_browser(tokens.longest_life(rt))  # as long as the new link lives
+    cookies.keep_browser_id(tokens.longest_life(rt))  # as long as the new link lives
     service.resend_activation(rt, identifier=identifier, client=client())
     return {"message": RESENT}

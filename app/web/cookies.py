@@ -53,7 +53,7 @@ def browser_digest() -> str | None:
     return digest(browser_id[:MAX_BROWSER_ID_LENGTH]) if browser_id else None
 
 
-def remember_browser(seconds: int) -> str:
+def keep_browser_id(seconds: int) -> str:
     """Have the browser keep its id, a new one if it has none, for so long; return the digest.
 
     Whoever opens a mailed link with it has asked for that link in this browser.
