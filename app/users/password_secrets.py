@@ -26,10 +26,7 @@ def find(database: Database, box: SecretBox, secret_id: str) -> bytes | None:
     """Return a secret; None if there is none, or no key opens it."""
     with database.reading() as session:
         row = session.get(PasswordSecret, secret_id)
-    try:
-        return bytes.fromhex(box.open(row.sealed, row.row_name)) if row else None
-    except SecretUnreadable:
-        return None
+    return _opened(box, row) if row else None
 
 
 def keep(rt: Runtime, session: Session, secrets: Collection[bytes]) -> dict[bytes, str]:
@@ -37,16 +34,16 @@ def keep(rt: Runtime, session: Session, secrets: Collection[bytes]) -> dict[byte
     if not secrets:
         return {}
     locks.hold(session, locks.SETTINGS)
-    known = {_opened(rt, row): row.id for row in queries.list_password_secrets(session)}
+    known = {_opened(rt.secret_box, row): row.id for row in queries.list_password_secrets(session)}
     for secret in secrets:
         if secret not in known:
             known[secret] = _add(rt, session, secret)
     return {secret: known[secret] for secret in secrets}
 
 
-def _opened(rt: Runtime, row: PasswordSecret) -> bytes | None:
+def _opened(box: SecretBox, row: PasswordSecret) -> bytes | None:
     try:
-        return bytes.fromhex(rt.secret_box.open(row.sealed, row.row_name))
+        return bytes.fromhex(box.open(row.sealed, row.row_name))
     except SecretUnreadable:
         return None
 
