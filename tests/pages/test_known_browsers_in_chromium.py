@@ -1,16 +1,17 @@
 """Staying signed in, and browsers that are trusted: on /login and /settings/security."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.support import company
+from app.browsers import queries as browsers
 from tests.support.authenticator import EnabledTotp
 from tests.support.browser import needs_chromium
 from tests.support.challenge import give_totp
 from tests.support.launcher import eventually
-from tests.support.pages import Site, is_signed_in, sign_in
+from tests.support.pages import Site, is_signed_in, open_as, sign_in, told
 
 pytestmark = needs_chromium
 
@@ -140,7 +141,22 @@ def test_turning_the_second_step_off_ends_the_trust_at_once(
 
 
 def test_all_browsers_are_trusted_no_more(page: Page, site: Site) -> None:
-    company.settle(site, page)
+    site.configure(auth_mfa_trusted_device_secs=MONTH)
+    now = site.rt.clock.now()
+    with site.rt.transaction() as session:
+        for number in range(3):
+            browsers.add(
+                session,
+                user_id=site.ada.id,
+                digest=f"digest {number}",
+                name="Firefox on Windows",
+                first_seen_at=now,
+                last_seen_at=now,
+                remembered_at=now,
+                remembered_until=now + timedelta(days=30),
+            )
+    open_as(page, site.ada, "/settings/profile")
+    eventually(lambda: told(page, "/auth/mfa/devices"), "the setting")
     page.goto("/settings/security")
     expect(page.locator("#browsers tbody tr")).to_have_count(3)
     page.locator("#browsers").get_by_role("button", name="Stop trusting all").click()

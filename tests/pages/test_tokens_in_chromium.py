@@ -1,5 +1,6 @@
 """Tokens for programs: made, used, renamed and revoked by their owner, and by administrators."""
 
+import datetime
 import json
 import re
 import urllib.error
@@ -11,6 +12,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.support.browser import Complaints, needs_chromium
+from tests.support.factories import moment
 from tests.support.launcher import eventually
 from tests.support.leaks import watch
 from tests.support.pages import (
@@ -236,11 +238,13 @@ def test_what_is_wrong_is_said_at_its_field(page: Page, site: Site, complaints: 
         submit.click()
         expect(date).to_have_accessible_description(re.compile("^Choose a date from"))
         expect(date).to_be_focused()
-    in_a_week = (site.rt.clock.now() + timedelta(days=7)).strftime("%Y-%m-%d")
-    date.fill(in_a_week)
+    # Days begin where the browser is.
+    tomorrow = datetime.date.fromisoformat(date.get_attribute("min") or "")
+    date.fill(f"{tomorrow + timedelta(days=6)}")
     submit.click()
     secret(page)
-    assert listed(page)[0]["expires_at"].startswith(in_a_week)
+    made, end = (moment(listed(page)[0][when]) for when in ("created_at", "expires_at"))
+    assert end - made == timedelta(days=7)
 
 
 def test_whoever_signed_in_long_ago_confirms_first(
@@ -369,7 +373,8 @@ def test_a_new_password_keeps_them_and_offers_to_revoke_them(page: Page, site: S
     password = page.get_by_role("region", name="Password")
     expect(password.get_by_role("link", name="tokens")).to_have_attribute("href", TOKENS)
     fill(page, current_password=bob.password, new_password="a new long password")
-    page.keyboard.press("Enter")
+    with page.expect_response(lambda answer: answer.url.endswith("/auth/tokens")):
+        page.keyboard.press("Enter")
     expect(toast(page)).to_contain_text("Your password has been changed.")
     expect(password.get_by_role("status")).to_have_count(0)
     token, _ = add_token(site.rt, bob, "files", name="Phone")
