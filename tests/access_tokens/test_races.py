@@ -53,7 +53,7 @@ def test_once_it_is_removed_no_change_by_it_follows(app, rt, signed_in, user):
     assert done == rows.count("user_update_profile") == [a.status for a in answers].count(200)
 
 
-def test_many_uses_at_once_are_noted_once_and_fail_nothing(app, rt, user):
+def test_many_uses_at_once_are_noted_and_fail_nothing(app, rt, user):
     text, token_id = add_token(rt, user, "profile")
     clients = [program(app, text) for _ in range(6)]
     for answer in run_concurrently([client.me for client in clients]):

@@ -3,7 +3,9 @@
 import pytest
 
 from tests.support.challenge import give_totp
+from tests.support.external import add_provider
 from tests.support.factories import configure
+from tests.support.fake_provider import FakeProvider
 
 MONTH = 30 * 86_400
 
@@ -24,6 +26,16 @@ def remembered(api, user, enabled, trusting):
     """`user`'s browser, signed in and remembered."""
     trust(api, user, enabled)
     return api
+
+
+@pytest.fixture
+def corp(rt, clock):
+    """A provider on loopback, as it is set up here, and as it is there."""
+    configure(rt, public_site_url=["http://localhost"])
+    rt.http_client.allow_loopback = True
+    with FakeProvider(clock) as fake:
+        yield add_provider(rt, fake), fake
+    rt.http_client.allow_loopback = False
 
 
 def trust(client, user, enabled, **body):

@@ -9,9 +9,9 @@ from app.sessions import service
 from app.users.models import User
 from tests.support.api import ApiClient
 from tests.support.challenge import give_totp, start_login, verify
-from tests.support.external import add_provider, link, sign_in, wait_for_account
+from tests.support.external import link, sign_in, wait_for_account
 from tests.support.factories import change_user, configure, count, make_user
-from tests.support.fake_provider import SUBJECT, FakeProvider
+from tests.support.fake_provider import SUBJECT
 from tests.support.mailbox import html_of, text_of
 from tests.support.passkeys import Authenticator, log_in, register
 
@@ -96,15 +96,6 @@ def test_a_sign_in_with_a_passkey(rt, known, user, mailbox):
     mailbox.read()
     log_in(known.stranger(), device).ok()
     assert "Signed in with: passkey" in text_of(mailbox.only())
-
-
-@pytest.fixture
-def corp(rt, clock):
-    configure(rt, public_site_url=["http://localhost"])
-    rt.http_client.allow_loopback = True
-    with FakeProvider(clock) as fake:
-        yield add_provider(rt, fake), fake
-    rt.http_client.allow_loopback = False
 
 
 def test_a_sign_in_with_another_service(rt, known, user, mailbox, corp):
@@ -247,12 +238,13 @@ def test_the_notice_is_queued_in_the_logins_transaction(rt, known, user, monkeyp
 
 def test_it_costs_a_known_browser_one_statement_more(rt, known, user):
     statements = []
-    sa.event.listen(
-        rt.database.engine,
-        "before_cursor_execute",
-        lambda *arguments: statements.append(arguments[2]),
-    )
+
+    def note(*arguments):
+        statements.append(arguments[2])
+
+    sa.event.listen(rt.database.engine, "before_cursor_execute", note)
     known.login(user).ok()
+    sa.event.remove(rt.database.engine, "before_cursor_execute", note)
     assert [one.split()[0] for one in statements if "browsers" in one] == ["UPDATE"]
 
 

@@ -3,26 +3,16 @@
 import pytest
 import sqlalchemy as sa
 
-from app.sessions.models import LoginSession
 from tests.browsers.conftest import trust
 from tests.support.challenge import verify
-from tests.support.external import add_provider, link, sign_in, start, wait_for_account
+from tests.support.external import link, sign_in, start, wait_for_account
 from tests.support.factories import change_user, configure, moment
-from tests.support.fake_provider import SUBJECT, FakeProvider
+from tests.support.fake_provider import SUBJECT
 from tests.support.passkeys import Authenticator, register
 from tests.support.passkeys import start_login as start_passkey_login
 
 HALF_A_DAY = 43_200
 DEVICE = "service_device"
-
-
-@pytest.fixture
-def corp(rt, clock):
-    configure(rt, public_site_url=["http://localhost"])
-    rt.http_client.allow_loopback = True
-    with FakeProvider(clock) as fake:
-        yield add_provider(rt, fake), fake
-    rt.http_client.allow_loopback = False
 
 
 def log_in(client, user, **body):
@@ -200,12 +190,6 @@ def test_a_remembered_browser_may_sign_in_for_a_short_time(api, user, enabled, t
     answer = log_in(api, user, remember=False)
     assert answer.ok()["status"] == "authenticated"
     assert is_short(answer)
-
-
-def test_sessions_of_the_version_before_are_not_short(rt, signed_in):
-    with rt.reading() as session:
-        [row] = session.query(LoginSession).all()
-        assert row.is_short is False
 
 
 def life(session):
