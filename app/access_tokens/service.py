@@ -289,4 +289,4 @@ def _tell_of_new(
     users.notify_owner(rt, session, account, event)
     if ADMIN_SCOPES & set(token.scopes):
         event = f"An access token for administration was made for {account.username}: {about},"
-        users.notify_administrators(rt, session, by, event)
+        users.notify_administrators(rt, session, by, event, but=account)

@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from app.audit import service as audit
 from app.audit.models import Action, EntityType
-from app.core.access import Operator
+from app.core.access import ClosedToTokens, Operator, Program
 from app.core.runtime import Runtime
 from app.storage_policies import queries, service
 from app.storage_policies.errors import (
@@ -43,7 +43,7 @@ def migrate_assignments(
 
     Raises, in this order: TargetNotPositive; TokenInvalid, AccountDisabled, AdminRequired if the
     operator has lost access meanwhile; GroupNotFound, NameAmbiguous; SameGroup, TargetDisabled,
-    TargetEmpty.
+    TargetEmpty; ClosedToTokens for a program, if an administrator is assigned to the source.
     """
     if isinstance(target, int) and target < 1:
         raise TargetNotPositive
@@ -68,6 +68,8 @@ def _migrate(
         raise TargetDisabled
     if not target.items:
         raise TargetEmpty
+    if isinstance(by.principal, Program) and queries.has_administrator(session, source.id):
+        raise ClosedToTokens
     now = rt.clock.now()
     done = Migrated(
         source.id,

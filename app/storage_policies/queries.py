@@ -10,7 +10,7 @@ from app.storage_policies.models import StoragePolicy, StoragePolicyGroup
 from app.store import bulk
 from app.store.paging import Page, Paging, read_items, rows_of
 from app.teams.models import Team
-from app.users.models import User
+from app.users.models import Role, User
 
 POLICY_COLUMNS: dict[str, Any] = {
     "id": StoragePolicy.id,
@@ -94,6 +94,12 @@ def count_assigned(session: Session, table: type[User | Team], group_id: int) ->
     """Return how many accounts or teams are assigned to the group."""
     statement = select(func.count()).select_from(table).where(table.policy_group_id == group_id)
     return int(session.execute(statement).scalar_one())
+
+
+def has_administrator(session: Session, group_id: int) -> bool:
+    """Return whether an administrator is assigned to the group."""
+    theirs = select(User.id).where(User.policy_group_id == group_id, User.role == Role.ADMIN)
+    return session.scalar(theirs.limit(1)) is not None
 
 
 def move_assigned(

@@ -175,5 +175,8 @@ def delete_group(by: Operator, id: int) -> None:
 @json_body(MigrateAssignmentsSchema)
 @answers(MigratedAssignmentsData(), errors=errors.MIGRATE, name="migratePolicyGroupAssignments")
 def migrate_assignments(by: Operator, id: int, target_group_id: int) -> Migrated:
-    """Move all user and team assignments of a policy group to another one."""
+    """Move all user and team assignments of a policy group to another one.
+
+    A program moves no administrator's.
+    """
     return migration.migrate_assignments(runtime(), by, id, target_group_id)

@@ -144,14 +144,17 @@ def require_open_to(by: Operator, account: Account) -> None:
         raise ClosedToTokens
 
 
-def notify_administrators(rt: Runtime, session: Session, by: Operator, event: str) -> None:
+def notify_administrators(
+    rt: Runtime, session: Session, by: Operator, event: str, *, but: Account | None = None
+) -> None:
     """Tell every other active administrator what one has done, once it is committed.
 
     One stolen session could otherwise shut the others out unseen. `event` says what was done to
-    whom, without a full stop; who did it is added.
+    whom, without a full stop; who did it is added. `but` is told in other words.
     """
     for account in _other_administrators(session, by):
-        notify_administrator(rt, session, by, account, event)
+        if but is None or account.id != but.id:
+            notify_administrator(rt, session, by, account, event)
 
 
 def notify_administrator(

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.factories import audit_rows, bearer_of, column_of, make_user
+from tests.support.factories import audit_rows, bearer_of, change_user, column_of, make_user
 from tests.support.mailbox import text_of
 from tests.support.programs import add_token, names_of, program_of
 
@@ -104,6 +104,17 @@ def test_it_changes_no_administrators_account(app, rt, script, admin, user, meth
         answer = script.call(method, f"/admin/users/{other.id}{path}", body)
         assert answer.fails(403, "forbidden").json["msg"] == "A token cannot do this."
     script.call(method, f"/admin/users/{user.id}{path}", body).ok()
+
+
+def test_it_moves_no_administrator_to_other_storage(rt, line, script, admin, user):
+    group = "storage", "create-group", "--policy", "Local storage"
+    source, target = (line.json(*group, name)["id"] for name in ("Source", "Target"))
+    path, body = f"/admin/policy-groups/{source}/migrate-assignments", {"target_group_id": target}
+    for account in (admin, user):
+        change_user(rt, account, policy_group_id=source)
+    script.post(path, body).fails(403, "forbidden")
+    change_user(rt, admin, policy_group_id=target)
+    assert script.post(path, body).ok()["affected_users"] == 1
 
 
 def test_it_ends_no_administrators_session(app, rt, script, user):

@@ -108,6 +108,12 @@ def test_switched_off_and_on_again_nothing_is_remembered(rt, remembered, user):
     assert is_asked(remembered, user)
 
 
+def test_so_is_nothing_once_the_setting_has_its_default_again(rt, line, remembered, user):
+    line.json("config", "unset", "auth_mfa_trusted_device_secs")
+    configure(rt, auth_mfa_trusted_device_secs=MONTH)
+    assert is_asked(remembered, user)
+
+
 @pytest.mark.parametrize("value", [60, 90 * 86_400 + 1, -1])
 def test_the_setting_takes_an_hour_to_ninety_days(line, value):
     line.refuses("bad_request", "config", "set", "auth_mfa_trusted_device_secs", str(value))
