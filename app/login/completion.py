@@ -275,7 +275,7 @@ def open_session(
             client,
             is_limited=is_limited,
             is_short=sign_in.wish.is_short,
-            is_confirmed=not sign_in.skips_second,
+            confirmed_at=sessions.NEVER if sign_in.skips_second else None,
         )
     return LoginOutcome(replace(pair, device=device), is_limited)
 

@@ -62,9 +62,12 @@ def open_session(
     *,
     is_limited: bool,
     is_short: bool = False,
-    is_confirmed: bool = True,
+    confirmed_at: datetime | None = None,
 ) -> TokenPair:
-    """Start a session in the caller's transaction; return its first token pair."""
+    """Start a session in the caller's transaction; return its first token pair.
+
+    `confirmed_at` is when it counts as confirmed, by default now.
+    """
     now, session_id = rt.clock.now(), str(uuid4())
     token = refresh_token.new(rt.keyring, refresh_expiry(rt, now, is_short=is_short))
     opened = LoginSession(
@@ -77,7 +80,7 @@ def open_session(
         user_agent=client.user_agent,
         created_at=now,
         last_seen_at=now,
-        confirmed_at=now if is_confirmed else NEVER,
+        confirmed_at=confirmed_at or now,
         expires_at=token.expires_at,
         is_short=is_short,
     )

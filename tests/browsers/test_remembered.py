@@ -146,6 +146,20 @@ def test_a_session_opened_without_the_second_step_begins_unconfirmed(remembered,
     assert remembered.get("/auth/confirmation").ok()["is_fresh"] is True
 
 
+@pytest.mark.parametrize("is_skipped", [True, False])
+def test_a_new_password_does_not_confirm_what_a_second_step_would(
+    remembered, user, clock, is_skipped
+):
+    if is_skipped:
+        remembered.login(user).ok()
+    else:
+        clock.advance(hours=1)
+        remembered.post("/auth/refresh").ok()
+    body = {"current_password": user.password, "new_password": "another long password"}
+    remembered.put("/auth/password", body).ok()
+    assert remembered.get("/auth/confirmation").ok()["is_fresh"] is False
+
+
 @pytest.mark.both_databases
 def test_every_grant_replaces_the_value_for_all_accounts_of_the_browser(
     rt, remembered, user, enabled, clock
