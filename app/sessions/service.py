@@ -1,7 +1,7 @@
 """Use cases of sessions: the access check, opening, listing."""
 
 from collections.abc import Collection
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 from sqlalchemy import RowMapping
@@ -30,9 +30,6 @@ from app.store.db import after_commit
 from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, Role, Status
-
-# When a session was confirmed whose owner has not been asked for all that a sign-in takes.
-NEVER = datetime.fromtimestamp(0, UTC)
 
 
 def authenticate(rt: Runtime, token: str) -> Principal:
