@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -123,6 +123,9 @@ class TokenPair:
     is_short: bool = False
     device: str | None = field(default=None, repr=False)
 
+
+# When a session was confirmed whose owner has not been asked for all that a sign-in takes.
+NEVER = datetime.fromtimestamp(0, UTC)
 
 # By it the access token of a program is told from that of a session.
 PROGRAM_TOKEN_PREFIX = "gth_"

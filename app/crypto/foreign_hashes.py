@@ -39,6 +39,7 @@ MAX_LENGTH = 255  # of the column
 MAX_SECONDS = 1.0  # for one check
 MAX_MEMORY_KIB = 256 * 1024
 MAX_LANES = 16
+MIN_KEY_BYTES = 16  # a shorter one was cut off, and fits many a password
 _BCRYPT = re.compile(r"\$2[abxy]?\$\d\d\$")
 # Firebase's own interface answers in the alphabet of URLs, its command in the usual one.
 _USUAL = str.maketrans("-_", "+/")
@@ -219,9 +220,9 @@ def require_usable(scheme: str, text: str, max_length: int) -> None:
     """
     try:
         read: Any = _context.handler(scheme).from_string(text)
-    except (ValueError, TypeError, AssertionError, OverflowError):
+    except (ValueError, TypeError, AssertionError, OverflowError, NotImplementedError):
         raise ValueError(f"is no complete hash of the kind {scheme}") from None
-    if not read.checksum:
+    if len(read.checksum or b"") < MIN_KEY_BYTES:
         raise ValueError(f"is no complete hash of the kind {scheme}")
     if len(text) > max_length:
         raise ValueError(f"is longer than {max_length} characters ({scheme})")

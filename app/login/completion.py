@@ -21,7 +21,7 @@ from app.audit.models import Action, EntityType, Event
 from app.browsers import service as browsers
 from app.browsers.errors import NotRemembered
 from app.browsers.service import SignIn
-from app.core.access import TokenPair
+from app.core.access import NEVER, TokenPair
 from app.core.client import Client, SignInWish
 from app.core.errors import AppError, DatabaseConnectionLost
 from app.core.runtime import Runtime
@@ -275,7 +275,7 @@ def open_session(
             client,
             is_limited=is_limited,
             is_short=sign_in.wish.is_short,
-            is_confirmed=not sign_in.skips_second,
+            confirmed_at=NEVER if sign_in.skips_second else None,
         )
     return LoginOutcome(replace(pair, device=device), is_limited)
 

@@ -13,6 +13,7 @@ from app.login import sign_in_methods
 from app.login.errors import CredentialsFailed
 from app.mail import service as mail
 from app.mail.templates import Template
+from app.mfa import service as mfa
 from app.passwords.errors import PasswordUnchanged
 from app.sessions import service as sessions
 from app.users import identifiers
@@ -29,6 +30,7 @@ def change_password(
 ) -> TokenPair:
     """Replace the password, end every session and open a new, unrestricted one.
 
+    With a second factor, which is not asked for, the new one is confirmed no later than the old.
     Nothing changes if the caller's session ends, or the account changes, while the passwords are
     hashed. Wrong current passwords count like failed logins. Links mailed earlier become void.
     Raises: errors.CHANGE, RateLimited, TokenInvalid.
@@ -136,6 +138,7 @@ def _replace(
     rt: Runtime, principal: Principal, old_hash: str, new_hash: str, client: Client
 ) -> TokenPair:
     account, now = principal.account, rt.clock.now()
+    confirmed_at = principal.confirmed_at if mfa.methods(rt, account) else None
     with rt.transaction() as session:
         is_unchanged = users_queries.lock_unchanged(session, account)
         if not is_unchanged or not sessions.is_live(rt, session, principal.session_id):
@@ -146,7 +149,13 @@ def _replace(
         sessions.revoke_all(rt, session, account.id, keeps_tokens=True)
         tokens.void(session, account.id)
         pair = sessions.open_session(
-            rt, session, account.id, client, is_limited=False, is_short=is_short
+            rt,
+            session,
+            account.id,
+            client,
+            is_limited=False,
+            is_short=is_short,
+            confirmed_at=confirmed_at,
         )
         users.notify_owner(rt, session, account, CHANGED)
         users.record(rt, session, Action.USER_CHANGE_PASSWORD, account, client)

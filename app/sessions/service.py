@@ -1,7 +1,7 @@
 """Use cases of sessions: the access check, opening, listing."""
 
 from collections.abc import Collection
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 from sqlalchemy import RowMapping
@@ -31,9 +31,6 @@ from app.users import queries as users_queries
 from app.users import service as users
 from app.users.models import Account, Role, Status
 
-# When a session was confirmed whose owner has not been asked for all that a sign-in takes.
-NEVER = datetime.fromtimestamp(0, UTC)
-
 
 def authenticate(rt: Runtime, token: str) -> Principal:
     """Return the principal of an access token, checked against the current state of the database.
@@ -62,9 +59,12 @@ def open_session(
     *,
     is_limited: bool,
     is_short: bool = False,
-    is_confirmed: bool = True,
+    confirmed_at: datetime | None = None,
 ) -> TokenPair:
-    """Start a session in the caller's transaction; return its first token pair."""
+    """Start a session in the caller's transaction; return its first token pair.
+
+    `confirmed_at` is when it counts as confirmed, by default now.
+    """
     now, session_id = rt.clock.now(), str(uuid4())
     token = refresh_token.new(rt.keyring, refresh_expiry(rt, now, is_short=is_short))
     opened = LoginSession(
@@ -77,7 +77,7 @@ def open_session(
         user_agent=client.user_agent,
         created_at=now,
         last_seen_at=now,
-        confirmed_at=now if is_confirmed else NEVER,
+        confirmed_at=confirmed_at or now,
         expires_at=token.expires_at,
         is_short=is_short,
     )

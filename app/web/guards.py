@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from app.core import setting_kinds
 from app.core.access import (
+    NEVER,
     PROGRAM_TOKEN_PREFIX,
     AccountDisabled,
     AdminNetworkRequired,
@@ -428,7 +429,10 @@ def _require_confirmation(caller: Principal | Program, kind: Confirmation | None
     if kind and request.method in origin.SAFE_METHODS and cookies.access_cookie() is not None:
         origin.check_source(may_be_typed=True)  # downloads are counted, and their owner notified
     window = kind and confirmation_window(rt, kind)
-    if window and seconds_confirmed(rt, caller, window) < 0:
+    # Without the second step, a session could add what then confirms it, such as a passkey.
+    is_adding = kind is not None and request.method != "DELETE"
+    has_skipped = is_adding and caller.confirmed_at == NEVER
+    if has_skipped or (window and seconds_confirmed(rt, caller, window) < 0):
         raise ConfirmationRequired
 
 

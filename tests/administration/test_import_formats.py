@@ -144,6 +144,9 @@ def test_one_that_takes_too_long_is_refused(costly):
         f"$firescrypt$ln=14,r=8,p=1${B64}${'A' * 86}",
         f"hmac:00:{FLASK_SECURITY['bcrypt']}",
         "argon2$argon2$argon2",
+        f"$pbkdf2-sha256-cut$1000${B64}$eA",
+        f"$argon2id$v=19$m=64,t=1,p=2${B64}$eHh4eA",
+        f"$argon2id$v=19$m=64,t=1,p=1,keyid=AAAA${B64}${B64}",
     ],
 )
 def test_what_is_none_of_these_is_refused(unusable):

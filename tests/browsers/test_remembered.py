@@ -152,6 +152,44 @@ def test_a_session_opened_without_the_second_step_begins_unconfirmed(remembered,
     assert remembered.get("/auth/confirmation").ok()["is_fresh"] is True
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/auth/passkeys/register/start", {"name": "Mine"}),
+        ("/auth/email/change", {"new_email": "new@example.com"}),
+        ("/auth/mfa/totp/setup/start", None),
+    ],
+)
+def test_it_adds_nothing_by_which_it_could_then_be_confirmed(
+    rt, remembered, user, enabled, path, body
+):
+    configure(rt, public_site_url=["https://example.com"])
+    remembered.login(user).ok()
+    remembered.post(path, body, described=False).fails(412, "precondition_failed")
+    said = {"method": "password", "password": user.password, "code": enabled.app.wait()}
+    remembered.post("/auth/confirmation", said).ok()
+    assert remembered.post(path, body, described=False).status != 412
+
+
+def test_it_may_remove_what_it_skipped_by(remembered, user):
+    remembered.login(user).ok()
+    assert remembered.delete(DEVICES).ok() == {"removed": 1}
+
+
+@pytest.mark.parametrize("is_skipped", [True, False])
+def test_a_new_password_does_not_confirm_what_a_second_step_would(
+    remembered, user, clock, is_skipped
+):
+    if is_skipped:
+        remembered.login(user).ok()
+    else:
+        clock.advance(hours=1)
+        remembered.post("/auth/refresh").ok()
+    body = {"current_password": user.password, "new_password": "another long password"}
+    remembered.put("/auth/password", body).ok()
+    assert remembered.get("/auth/confirmation").ok()["is_fresh"] is False
+
+
 @pytest.mark.both_databases
 def test_every_grant_replaces_the_value_for_all_accounts_of_the_browser(
     rt, remembered, user, enabled, clock
