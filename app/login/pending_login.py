@@ -43,7 +43,7 @@ class PendingLogin:
     first_factor: str
     client: Client
     remember: bool | None = None
-    address_digest: str | None = None
+    address_digest: str | None = field(default=None, repr=False)
 
     def proves(self, account: Account) -> bool:
         """Return whether the first factor was a code that was mailed to the account's address."""

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from bench import load
 from bench.api import LOGIN
+from bench.foreign_hashes import VECTORS, Vector
 from bench.lab import CLIENTS, Lab, log
 from bench.load import Request, Run, render
 from bench.report import Figure, Row
 from bench.scenarios.growth import WITHOUT_HASH
 from bench.servers import ROOT, Service
-from tests.support.foreign_hashes import VECTORS, Vector
 
 ACCOUNTS = 10_000
 # One of each kind, the first, or it would take more than half an hour.

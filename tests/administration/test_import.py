@@ -17,9 +17,9 @@ from app.crypto import passwords as passwords_module
 from app.crypto.foreign_hashes import checked, head_of, sample_of
 from app.crypto.passwords import normalized
 from app.users.models import PasswordHashKind, User
+from bench.foreign_hashes import PASSWORD, VECTORS
 from tests.support.api import ApiClient
 from tests.support.factories import audit_rows, change_user, count
-from tests.support.foreign_hashes import PASSWORD, VECTORS
 
 B64 = "c2FsdHNhbHRzYWx0c2FsdA"
 ANNS = {"name": "Ann", "address": "Ann@Example.com", "verified": True}

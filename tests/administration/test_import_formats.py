@@ -7,10 +7,7 @@ import sqlalchemy as sa
 
 from app.crypto.foreign_hashes import KNOWN, MAX_LENGTH, Way, checked, head_of, sample_of
 from app.users.models import PasswordHashKind, PasswordSecret, User
-from tests.support.api import ApiClient
-from tests.support.commands import CommandLine
-from tests.support.factories import count
-from tests.support.foreign_hashes import (
+from bench.foreign_hashes import (
     DEVISE,
     DEVISE_PEPPER,
     FLASK_SECURITY,
@@ -20,6 +17,9 @@ from tests.support.foreign_hashes import (
     PASSWORD,
     VECTORS,
 )
+from tests.support.api import ApiClient
+from tests.support.commands import CommandLine
+from tests.support.factories import count
 from tests.support.servers import TEST_KEYS
 
 ANNS = {"name": "Ann", "address": "ann@example.com", "verified": True}

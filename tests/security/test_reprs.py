@@ -63,6 +63,10 @@ HARMLESS = {
     "Metadata.secret_methods",  # the names of ways to hand over a secret
     "Confirmation.needs_code",
     *("Look.site_url", "Look.has_password_login"),
+    *("Look.has_email_code_sign_in", "PublicState.email_code_sign_in_enabled"),
+    *("Look.token_days", "Client.token_id"),
+    "Program.token",  # its name and scopes
+    "Operation.during_password_change",
 }
 
 
