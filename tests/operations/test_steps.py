@@ -219,7 +219,9 @@ def test_waiting_for_an_instance_ends(tmp_path, answers):
 
 
 def test_what_doctor_is_said_to_look_at_are_its_checks():
-    told = re.search(r"`flask doctor` checks(.*?)It does\s+not", section("Watch it"), re.DOTALL)[1]
+    told = re.search(r"`flask doctor` checks(.*?)It\s+does\s+not", section("Watch it"), re.DOTALL)[
+        1
+    ]
     # What a check is called there, where its own name is not the word.
     words = {
         "instance folder": "folders",
