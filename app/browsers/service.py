@@ -185,7 +185,7 @@ def _tell_of_more(rt: Runtime, session: Session, account: Account, topic: str, u
         return
     event = (
         f"More than {MOST_NOTICES} new browsers have signed in to your account within 24 hours. "
-        f"There will be no further mail about them for now. See where it is signed in: {url}"
+        f"Until tomorrow, there are no more mails about new ones. See where it is signed in: {url}"
     )
     about = {"username": account.username, "event": event}
     notices.queue_notice(rt, session, account.email, topic=topic, **about)

@@ -89,6 +89,13 @@ class Way(StrEnum):
     SIGNER = "signer"
 
 
+class Pepper(NamedTuple):
+    """What another service mixed into every password, and how."""
+
+    way: Way
+    secret: bytes
+
+
 SECRET_ID_BYTES = 6
 _WITH_SECRET = re.compile(rf"({'|'.join(Way)}):([0-9a-f]+):")
 _SECRET_LENGTH = len(f"{Way.APPENDED}::") + 2 * SECRET_ID_BYTES
@@ -178,10 +185,9 @@ SECONDS: Mapping[str, Callable[[Any], float]] = {
 }
 
 
-def checked(typed: str, pepper: tuple[Way, bytes] | None = None) -> Foreign:
+def checked(typed: str, pepper: Pepper | None = None) -> Foreign:
     """Return a hash as it is stored, from another service's spelling.
 
-    A pepper is what that service mixed into every password.
     Raises: ValueError, whose text repeats nothing of the hash.
     """
     name, text = spelt(typed)

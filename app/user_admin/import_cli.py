@@ -11,7 +11,7 @@ import click
 from app.core.access import COMMAND_LINE
 from app.core.errors import BadRequest
 from app.core.texts import pluralized
-from app.crypto.foreign_hashes import Way
+from app.crypto.foreign_hashes import Pepper, Way
 from app.user_admin import importing as user_import
 from app.user_admin.cli import group
 from app.user_admin.importing import Line
@@ -63,14 +63,14 @@ def import_users(
     return Output(ImportReport().dump(found), text, REFUSED_EXIT_CODE if rows else 0)
 
 
-def _pepper(file: IO[bytes] | None, way: Way) -> tuple[Way, bytes] | None:
+def _pepper(file: IO[bytes] | None, way: Way) -> Pepper | None:
     """Return how and what to mix in; the end of the line is no part of it."""
     if file is None:
         return None
     pepper = file.read().rstrip(b"\r\n")
     if not pepper:
         raise BadRequest("The file of --pepper-file is empty.")
-    return way, pepper
+    return Pepper(way, pepper)
 
 
 def _with_progress(file: IO[bytes]) -> Iterator[Line]:

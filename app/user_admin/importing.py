@@ -14,7 +14,7 @@ from app.core.access import Operator
 from app.core.errors import AppError
 from app.core.runtime import Runtime
 from app.crypto import foreign_hashes
-from app.crypto.foreign_hashes import Foreign, Way
+from app.crypto.foreign_hashes import Foreign, Pepper
 from app.settings import keys
 from app.setup import service as setup
 from app.store import bulk
@@ -81,13 +81,12 @@ def import_accounts(
     lines: Iterable[Line],
     read: Callable[[bytes], Mapping[str, Any]],
     *,
-    pepper: tuple[Way, bytes] | None = None,
+    pepper: Pepper | None = None,
     is_dry_run: bool = False,
 ) -> Report:
     """Create the accounts of numbered lines, batch by batch; nothing is created by a dry run.
 
-    A `pepper` is what the other service mixed into every password, and how. `read` returns the
-    members of a line, or raises what is wrong with it, which stops no other.
+    `read` returns the members of a line, or raises what is wrong with it, which stops no other.
     What is there already is left as it is, so the same file can be imported again.
     Raises: SystemNotInitialized, NoAdministrator.
     """
@@ -113,7 +112,7 @@ def _entries(
     rt: Runtime,
     lines: Iterable[Line],
     read: Callable[[bytes], Mapping[str, Any]],
-    pepper: tuple[Way, bytes] | None,
+    pepper: Pepper | None,
     report: Report,
 ) -> Iterator[Entry]:
     for number, text in lines:
@@ -126,7 +125,7 @@ def _entries(
 def _entry(
     rt: Runtime,
     line: int,
-    pepper: tuple[Way, bytes] | None,
+    pepper: Pepper | None,
     *,
     name: str,
     address: str,
@@ -146,9 +145,7 @@ def _entry(
     return Entry(line, username, email, verified, role, password)
 
 
-def _password(
-    typed: str, pepper: tuple[Way, bytes] | None, firebase: Mapping[str, Any] | None
-) -> Foreign:
+def _password(typed: str, pepper: Pepper | None, firebase: Mapping[str, Any] | None) -> Foreign:
     if firebase is None:
         return foreign_hashes.checked(typed, pepper)
     if pepper:

@@ -38,7 +38,7 @@ OVERLAPPING = """() => {
     const hasText = [...node.childNodes].some((one) => one.nodeType === 3 && one.data.trim());
     if (!hasText && !node.matches("input, select, textarea, img, svg text")) continue;
     if (!node.checkVisibility({ visibilityProperty: true })) continue;
-    if (node.closest(".visually-hidden, .skip-link, option, noscript, .tabs input")) continue;
+    if (node.closest(".visually-hidden, .skip-link, option, noscript, .segments input")) continue;
     if (stays(node)) continue;
     const range = document.createRange();
     for (const one of hasText ? node.childNodes : [node]) {

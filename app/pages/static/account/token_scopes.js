@@ -58,7 +58,7 @@ function areaRow(area, scopes) {
     ),
     el(
       "div",
-      { class: "levels" },
+      { class: "levels segments" },
       ...levels.map((level, index) => {
         const value = scopes[index - 1] ?? "";
         const radio = el("input", { type: "radio", name: id, value, checked: index === 0 });

@@ -14,7 +14,7 @@ import { open } from "../console/open.js";
 import { empty } from "../console/panel.js";
 import { table } from "../console/table.js";
 import { toast } from "../console/toast.js";
-import { isExpired, ordered, tokenColumns } from "../console/tokens.js";
+import { endButton, isExpired, ordered, tokenColumns } from "../console/tokens.js";
 import { askForToken, NAME_LENGTH } from "./new_token.js";
 
 /** @typedef {import("../console/tokens.js").Token} Token */
@@ -84,7 +84,12 @@ function tokenTable(me, tokens) {
         "aria-label": `${t("tokens.rename")}: ${one.name}`,
         click: () => rename(me, one),
       }),
-      endButton(me, one),
+      endButton(one, {
+        text: t("tokens.end_text"),
+        end: () => call("delete", "/auth/tokens/{id}", { path: { id: one.id } }),
+        then: () => again(me),
+        fail: (error) => failed(me, error),
+      }),
     ],
   };
   const columns = [...tokenColumns(me.role), manage];
@@ -125,33 +130,6 @@ function rename(me, { id, name: before }) {
   });
   warnOfLoss(/** @type {HTMLFormElement} */ (name.form));
   name.select();
-}
-
-/**
- * @param {Me} me
- * @param {Token} token
- */
-function endButton(me, token) {
-  const { id, name } = token;
-  const verb = t(isExpired(token) ? "remove" : "tokens.end");
-  return actButton(
-    verb,
-    { class: "link", "aria-label": `${verb}: ${name}` },
-    async () => {
-      const isWanted =
-        isExpired(token) ||
-        (await confirmed({
-          title: t("tokens.end_title", { name }),
-          text: t("tokens.end_text"),
-          verb: t("tokens.end_verb"),
-        }));
-      if (!isWanted) return;
-      await orSignIn(call("delete", "/auth/tokens/{id}", { path: { id } }));
-      toast(t(isExpired(token) ? "tokens.removed" : "tokens.ended"));
-      await again(me);
-    },
-    { fail: (error) => failed(me, error) },
-  );
 }
 
 /** @param {Me} me */

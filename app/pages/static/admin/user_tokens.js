@@ -2,16 +2,13 @@
 // The tokens that an account has given to programs: looked at and taken away.
 
 import { call } from "../base/api.js";
-import { confirmed } from "../base/dialog.js";
 import { el, replace } from "../base/dom.js";
 import { t } from "../base/i18n.js";
 import { load } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
-import { actButton } from "../console/fields.js";
 import { panel } from "../console/panel.js";
 import { table } from "../console/table.js";
-import { toast } from "../console/toast.js";
-import { isExpired, ordered, tokenColumns } from "../console/tokens.js";
+import { endButton, ordered, tokenColumns } from "../console/tokens.js";
 import { doer } from "./user_security.js";
 
 /** @typedef {import("../console/tokens.js").Token} Token */
@@ -48,7 +45,15 @@ function tokensPanel(about, tokens) {
   const end = {
     label: t("tokens.manage"),
     kind: /** @type {const} */ ("actions"),
-    cell: (/** @type {Token} */ one) => endButton(about, one),
+    cell: (/** @type {Token} */ one) =>
+      endButton(one, {
+        text: t("user.token_end_text"),
+        end: () =>
+          call("delete", "/admin/users/{id}/tokens/{token_id}", {
+            path: { ...path, token_id: one.id },
+          }),
+        then: again,
+      }),
   };
   return panel(
     "tokens",
@@ -58,30 +63,4 @@ function tokensPanel(about, tokens) {
       ? table(t("tokens.title"), [...tokenColumns(role), end], ordered(tokens))
       : el("p", { class: "hint" }, t("user.no_tokens")),
   );
-}
-
-/**
- * @param {About} about
- * @param {Token} token
- */
-function endButton({ path, again }, token) {
-  const verb = t(isExpired(token) ? "remove" : "tokens.end");
-  const { id, name } = token;
-  return actButton(verb, { class: "link", "aria-label": `${verb}: ${name}` }, async () => {
-    const isWanted =
-      isExpired(token) ||
-      (await confirmed({
-        title: t("tokens.end_title", { name }),
-        text: t("user.token_end_text"),
-        verb: t("tokens.end_verb"),
-      }));
-    if (!isWanted) return;
-    await orSignIn(
-      call("delete", "/admin/users/{id}/tokens/{token_id}", {
-        path: { ...path, token_id: id },
-      }),
-    );
-    toast(t(isExpired(token) ? "tokens.removed" : "tokens.ended"));
-    await again();
-  });
 }

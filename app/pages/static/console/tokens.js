@@ -1,10 +1,14 @@
 // @ts-check
 // Tokens of programs, as their owners and administrators see them.
 
+import { confirmed } from "../base/dialog.js";
 import { el } from "../base/dom.js";
 import { ago, day, moment } from "../base/format.js";
 import { hasText, t } from "../base/i18n.js";
+import { orSignIn } from "../base/session.js";
+import { actButton } from "./fields.js";
 import { badge } from "./panel.js";
+import { toast } from "./toast.js";
 
 /** @import { Data } from "../../types" */
 /** @typedef {Data<"get", "/auth/tokens">[number]} Token */
@@ -53,6 +57,33 @@ export function tokenColumns(role) {
       cell: ({ expires_at: at }) => (at ? dated(at, day(at)) : t("never")),
     },
   ];
+}
+
+/**
+ * What takes one away; asks before, unless it opens nothing any more.
+ * @param {Token} token
+ * @param {object} how
+ * @param {string} how.text what that means
+ * @param {() => Promise<unknown>} how.end
+ * @param {() => Promise<void>} how.then
+ * @param {(error: unknown) => void} [how.fail]
+ */
+export function endButton(token, { text, end, then, fail }) {
+  const { name } = token;
+  const isOver = isExpired(token);
+  const verb = t(isOver ? "remove" : "tokens.end");
+  const question = { title: t("tokens.end_title", { name }), text, verb: t("tokens.end_verb") };
+  return actButton(
+    verb,
+    { class: "link", "aria-label": `${verb}: ${name}` },
+    async () => {
+      if (!isOver && !(await confirmed(question))) return;
+      await orSignIn(end());
+      toast(t(isOver ? "tokens.removed" : "tokens.ended"));
+      await then();
+    },
+    { fail },
+  );
 }
 
 /** @param {Token} token */

@@ -61,7 +61,7 @@ export function tabs(legend, options, choose) {
   });
   return el(
     "fieldset",
-    { class: "tabs" },
+    { class: "tabs segments" },
     el("legend", { class: "visually-hidden" }, legend),
     ...labels,
   );
