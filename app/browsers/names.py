@@ -5,7 +5,7 @@ Its own words are never shown in a mail: whoever signs in chooses them.
 
 import re
 
-UNKNOWN = "Unknown browser"
+from app.mail.words import ENGLISH, WORDS, Words
 
 # The first that fits: most claim to be some of the later ones, too.
 BROWSERS = (
@@ -28,10 +28,12 @@ PLATFORMS = (
 )
 
 
-def name_of(user_agent: str | None) -> str:
+def name_of(user_agent: str | None, words: Words = WORDS[ENGLISH]) -> str:
     """Return words such as "Firefox on Windows"."""
     found = [_first(known, user_agent or "") for known in (BROWSERS, PLATFORMS)]
-    return " on ".join(filter(None, found)) or UNKNOWN
+    if all(found):
+        return words.device.format(*found)
+    return "".join(found) or words.unknown_device
 
 
 def _first(known: tuple[tuple[str, str], ...], agent: str) -> str:

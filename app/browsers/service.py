@@ -29,6 +29,7 @@ from app.mail import notices
 from app.mail import queries as mail_queries
 from app.mail import service as mail
 from app.mail.templates import Template
+from app.mail.words import WORDS, Words
 from app.settings import keys, page_keys
 from app.store import bulk, locks
 from app.users import queries as users_queries
@@ -47,13 +48,13 @@ SECURITY_PAGE = "/settings/security"
 class SignIn:
     """A sign-in that is about to be completed, by the browser that gets its cookies.
 
-    `method` says for a mail how. `skips_second`: it relies on the browser being remembered.
-    `grants`: the browser is remembered from now on.
+    `methods` are the kinds of its step or steps. `skips_second`: it relies on the browser being
+    remembered. `grants`: the browser is remembered from now on.
     """
 
     client: Client
     wish: SignInWish
-    method: str
+    methods: tuple[str, ...]
     skips_second: bool = False
     grants: bool = False
 
@@ -147,11 +148,11 @@ def _add(
         **seen,
     )
     if others.seen_since_reset:
-        _tell(rt, session, account, sign_in, seen["name"])
+        _tell(rt, session, account, sign_in)
     return device
 
 
-def _tell(rt: Runtime, session: Session, account: Account, sign_in: SignIn, name: str) -> None:
+def _tell(rt: Runtime, session: Session, account: Account, sign_in: SignIn) -> None:
     """Mail the owner about a new browser, at most ten times in 24 hours, and then that more came.
 
     The account is locked: no two sign-ins count the same mails.
@@ -163,19 +164,28 @@ def _tell(rt: Runtime, session: Session, account: Account, sign_in: SignIn, name
     if mail_queries.count_sign_ins(session, topic, since, until) >= MOST_NOTICES:
         _tell_of_more(rt, session, account, topic, url)
         return
+    template = Template.NEW_SIGN_IN
+    language = mail.language_of(rt, template, account.language)
+    words = WORDS[language]
     mail.queue(
         rt,
         session,
-        Template.NEW_SIGN_IN,
+        template,
         account.email,
         topic=topic,
+        language=language,
         username=account.username,
-        signed_in_at=f"{now.day} {now:%B %Y, %H:%M} UTC",
-        browser=name,
-        ip_address=sign_in.client.address or "unknown",
-        method=sign_in.method,
+        signed_in_at=words.moment.format(now),
+        browser=name_of(sign_in.client.user_agent, words),
+        ip_address=sign_in.client.address or words.unknown_address,
+        method=_in_words(sign_in.methods, words),
         security_url=url,
     )
+
+
+def _in_words(methods: tuple[str, ...], words: Words) -> str:
+    names = [words.methods[method] for method in methods]
+    return words.both.format(*names) if len(names) > 1 else names[0]
 
 
 def _tell_of_more(rt: Runtime, session: Session, account: Account, topic: str, url: str) -> None:

@@ -210,6 +210,7 @@ def _change_address(
         session,
         Template.CONTACT_CHANGE_NOTICE,
         account.email,
+        language=account.language,
         username=account.username,
         previous_email=account.email,
         new_email=found.address,

@@ -96,7 +96,8 @@ def send(
         expires_at=expires_at,
         username=account.username,
         token=token,
-        expires_in=mail.duration_in_words(seconds),
+        language=account.language,
+        lifetime=seconds,
     )
     return True
 

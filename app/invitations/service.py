@@ -201,7 +201,7 @@ def _invite(
         expires_at=expires_at,
         email=address,
         invitation_url=url,
-        expires_in=mail.duration_in_words(seconds),
+        lifetime=seconds,
     )
     _record(rt, session, by, action, invitation)
     return CreatedInvitation(invitation, token, url)

@@ -62,17 +62,6 @@ class FirstFactorKind(StrEnum):
         return self is not FirstFactorKind.PASSKEY
 
 
-# How somebody signed in, in the words of a mail. A code by e-mail is either step.
-IN_WORDS: Mapping[str, str] = {
-    FirstFactorKind.PASSWORD: "password",
-    FirstFactorKind.EXTERNAL_AUTH: "another service",
-    FirstFactorKind.PASSKEY: "passkey",
-    MfaMethod.TOTP: "authenticator app",
-    MfaMethod.RECOVERY_CODE: "recovery code",
-    MfaMethod.EMAIL_CODE: "code by e-mail",
-}
-
-
 @dataclass(frozen=True)
 class LoginOutcome:
     """A new session: its token pair, and whether it may only change the password."""
@@ -172,7 +161,7 @@ def complete_login(
         skips_second = bool(methods) and browsers.is_remembered(rt, account.id, wish.device)
         if methods and not skips_second:
             return _wait_for_second(rt, account, factor, methods, client, wish)
-        sign_in = SignIn(client, wish, IN_WORDS[factor.kind], skips_second=skips_second)
+        sign_in = SignIn(client, wish, (factor.kind,), skips_second=skips_second)
         try:
             outcome = _complete(rt, account, factor, sign_in)
         except NotRemembered:
@@ -288,10 +277,10 @@ def _second_sign_in(rt: Runtime, step: SecondStep, wish: SignInWish, *, is_limit
     pending = step.pending
     if wish.remember is None:
         wish = replace(wish, remember=pending.remember)
-    method = f"{IN_WORDS[pending.first_factor]} and {IN_WORDS[step.method]}"
+    methods = (pending.first_factor, step.method)
     is_wanted = wish.remember_device and not wish.is_short
     grants = is_wanted and not is_limited and browsers.lasts_for(rt) > 0
-    return SignIn(step.client, wish, method, grants=grants)
+    return SignIn(step.client, wish, methods, grants=grants)
 
 
 @contextmanager

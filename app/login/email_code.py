@@ -155,13 +155,21 @@ def _is_open_to(account: Account) -> bool:
 
 
 def _mail(rt: Runtime, found: Account, code: str, seconds: int) -> None:
-    values = email_codes.mail_values(found, code, seconds)
     expires_at = rt.clock.now() + timedelta(seconds=seconds)
     with rt.transaction() as session:
         account = users_queries.lock_and_find(session, found.id)
         if account is not None and account.email == found.email and _is_open_to(account):
-            template, to = Template.SIGN_IN_CODE, account.email
-            mail.queue(rt, session, template, to, expires_at=expires_at, **values)
+            mail.queue(
+                rt,
+                session,
+                Template.SIGN_IN_CODE,
+                account.email,
+                expires_at=expires_at,
+                language=account.language,
+                lifetime=seconds,
+                username=account.username,
+                code=code,
+            )
 
 
 def _guess(rt: Runtime, flow: Flow, client: Client) -> Guess:

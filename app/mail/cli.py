@@ -11,6 +11,7 @@ from app.core.errors import BadRequest
 from app.mail import operators, previews, service
 from app.mail.models import MailStatus
 from app.mail.templates import Template
+from app.settings import page_keys
 from app.store.paging import Paging
 from app.web.cli import (
     REFUSED_EXIT_CODE,
@@ -88,9 +89,16 @@ def retry(id: str) -> Output:
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file."
 )
 @click.option("--text", "as_text", is_flag=True, help="The text part instead of the HTML.")
-def preview(template: Template, output: Path | None, *, as_text: bool) -> Output:
+@click.option(
+    "--language",
+    type=click.Choice(page_keys.LANGUAGES),
+    help="Of the reader; by default the site's first.",
+)
+def preview(
+    template: Template, output: Path | None, language: str | None, *, as_text: bool
+) -> Output:
     """Show the mail that TEMPLATE makes of sample values, as it would be sent now."""
-    shown = previews.preview(runtime(), template)
+    shown = previews.preview(runtime(), template, previews.Draft(language=language))
     rendered = shown.rendered
     part = rendered.text if as_text else rendered.html
     data = {

@@ -23,6 +23,7 @@ from app.mail.models import MailStatus, OutboxMail
 from app.mail.rendering import Rendered, render
 from app.mail.smtp_failures import Undeliverable
 from app.mail.templates import DESCRIPTIONS, Template
+from app.mail.words import ENGLISH
 from app.settings import frontend_keys, mail_keys
 from app.settings import service as settings
 from app.web import site
@@ -38,6 +39,18 @@ for _outcome in (MailStatus.SENT, MailStatus.FAILED):
     MAILS.labels(_outcome)
 
 
+# Stored among the values; no template variable has these names.
+EXPIRES_AT, LANGUAGE = "expires_at", "language"
+
+
+class Content(NamedTuple):
+    """A mail's values, when its content becomes useless (None: never), and its language."""
+
+    values: Mapping[str, str]
+    expires_at: datetime | None = None
+    language: str = ENGLISH
+
+
 @dataclass(frozen=True)
 class ReadyMail:
     """A mail ready to send; `kind` is the template name, `username` is empty if unknown."""
@@ -51,15 +64,15 @@ class ReadyMail:
 
 
 def ready_mail(
-    rt: Runtime, mail_id: str, template: Template, recipient: str, stored: Mapping[str, str]
+    rt: Runtime, mail_id: str, template: Template, recipient: str, content: Content
 ) -> ReadyMail:
-    """Render a mail from a template and its stored values."""
+    """Render a mail from a template and its content."""
     return ReadyMail(
         mail_id=mail_id,
         kind=template,
         recipient=recipient,
-        rendered=render(rt, template, stored),
-        username=stored.get("username", ""),
+        rendered=render(rt, template, content.values, content.language),
+        username=content.values.get("username", ""),
         names_recipient=DESCRIPTIONS[template].names_recipient,
     )
 
@@ -185,26 +198,11 @@ def _write(folder: Path, name: str, content: bytes) -> Path:
     return path
 
 
-# Stored among the values; no template variable has this name.
-EXPIRES_AT = "expires_at"
-
-
-class Content(NamedTuple):
-    """A mail's values, and when its content becomes useless; None: never."""
-
-    values: dict[str, str]
-    expires_at: datetime | None
-
-
-def seal(
-    secret_box: SecretBox,
-    mail_id: str,
-    values: Mapping[str, str],
-    expires_at: datetime | None = None,
-) -> str:
+def seal(secret_box: SecretBox, mail_id: str, content: Content) -> str:
     """Return the encrypted payload to store for a mail."""
-    end = {} if expires_at is None else {EXPIRES_AT: expires_at.isoformat()}
-    return secret_box.seal(json.dumps({**values, **end}), name_of(mail_id))
+    values, end, language = content
+    more = {} if end is None else {EXPIRES_AT: end.isoformat()}
+    return secret_box.seal(json.dumps({**values, **more, LANGUAGE: language}), name_of(mail_id))
 
 
 def unseal(secret_box: SecretBox, mail: OutboxMail) -> Content:
@@ -215,7 +213,8 @@ def unseal(secret_box: SecretBox, mail: OutboxMail) -> Content:
     payload = secret_box.open(mail.payload or "", name_of(mail.id))
     values = cast("dict[str, str]", json.loads(payload))
     end = values.pop(EXPIRES_AT, None)
-    return Content(values, datetime.fromisoformat(end) if end else None)
+    language = values.pop(LANGUAGE, ENGLISH)  # older versions stored none
+    return Content(values, datetime.fromisoformat(end) if end else None, language)
 
 
 def name_of(mail_id: str) -> str:

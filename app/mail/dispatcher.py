@@ -23,7 +23,7 @@ from app.core.logs import Outage
 from app.core.runtime import Runtime
 from app.crypto.secret_box import SecretUnreadable
 from app.crypto.tokens import random_uuid
-from app.mail import delivery, queries
+from app.mail import delivery, queries, words
 from app.mail.delivery import Content, ReadyMail, Transport
 from app.mail.models import MailStatus, OutboxMail
 from app.mail.outcomes import (
@@ -37,7 +37,6 @@ from app.mail.outcomes import (
     after_try,
     in_outage,
 )
-from app.mail.rendering import rounded_duration
 from app.mail.smtp_failures import Undeliverable
 from app.mail.smtp_replies import apart_from
 from app.mail.templates import Template
@@ -268,12 +267,13 @@ def _attempt(
 
 
 def _ready_mail(rt: Runtime, row: OutboxMail, stored: Content) -> ReadyMail:
-    values, now = stored.values, rt.clock.now()
+    now = rt.clock.now()
     if stored.expires_at is not None and now - row.created_at > LIFETIME_REFRESH_AFTER:
         # The stored text states the lifetime that was left when the mail was queued.
         left = max(0, int((stored.expires_at - now).total_seconds()))
-        values = {**values, "expires_in": rounded_duration(left)}
-    return delivery.ready_mail(rt, row.id, Template(row.template), row.recipient, values)
+        told = {"expires_in": words.rounded_duration(left, stored.language)}
+        stored = stored._replace(values={**stored.values, **told})
+    return delivery.ready_mail(rt, row.id, Template(row.template), row.recipient, stored)
 
 
 def _settle(rt: Runtime, leased: OutboxMail, mail: ReadyMail | None, outcome: MailOutcome) -> None:

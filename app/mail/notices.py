@@ -75,5 +75,5 @@ def _add(rt: Runtime, gathered: OutboxMail, change: str) -> bool:
     so_far = content.values["event"].removesuffix(".").partition(AT_LAST)[0]
     joint = AND_THEN if len(so_far) + len(change) < MAX_TOLD_LENGTH else AT_LAST
     values = {**content.values, "event": f"{so_far}{joint}{change}."}
-    gathered.payload = delivery.seal(rt.secret_box, gathered.id, values, content.expires_at)
+    gathered.payload = delivery.seal(rt.secret_box, gathered.id, content._replace(values=values))
     return True

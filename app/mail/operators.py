@@ -17,10 +17,11 @@ from app.mail.delivery import ReadyMail
 from app.mail.errors import MailDeliveryFailed, MailFinished, MailNotConfigured, MailNotFound
 from app.mail.mailer import SmtpConnection
 from app.mail.models import MailStatus, OutboxMail
-from app.mail.rendering import TemplateText, built_in, fill, site_name
+from app.mail.rendering import built_in, fill, site_name
 from app.mail.service import send_ready
 from app.mail.smtp_failures import Undeliverable
 from app.mail.templates import Template
+from app.mail.words import ENGLISH
 from app.store.db import after_commit
 from app.store.paging import Page, Paging
 
@@ -123,8 +124,7 @@ def send_test(rt: Runtime, by: Operator, recipient: str) -> None:
     """
     with rt.transaction() as session:
         audit.record_action(rt, session, by, EntityType.MAIL, recipient, "send_test_email")
-    words = TemplateText("{{site_name}}: test mail", built_in(TEST_MAIL))
-    rendered = fill(words, {"site_name": site_name(rt)})
+    rendered = fill(built_in(TEST_MAIL, ENGLISH), {"site_name": site_name(rt)})
     try:
         send_ready(rt, ReadyMail(random_uuid(), TEST_MAIL, recipient, rendered))
     except Undeliverable as error:

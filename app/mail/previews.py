@@ -1,7 +1,7 @@
 """Shows mails with sample values: as they would be sent now, or as a draft would make them."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from app.core.runtime import Runtime
@@ -10,16 +10,15 @@ from app.mail.errors import DraftGone, TemplateInvalid
 from app.mail.rendering import (
     Rendered,
     TemplateText,
-    duration_in_words,
-    exact_duration,
     fill,
-    rounded_duration,
     site_name,
     template_text,
     unknown_placeholders,
     variables,
 )
-from app.mail.templates import DESCRIPTIONS, LANGUAGE, Template
+from app.mail.service import language_of, lifetime_in_words
+from app.mail.templates import DESCRIPTIONS, Template
+from app.mail.words import WORDS
 from app.settings import keys, mail_keys
 from app.web import site
 
@@ -32,11 +31,9 @@ SAMPLES = {
     "code": "12345678",
     "provider_name": "Example Login",
     "event": "A second factor was added.",
-    "signed_in_at": "29 November 2026, 09:41 UTC",
-    "browser": "Firefox on Windows",
     "ip_address": "203.0.113.9",
-    "method": "password",
 }
+SIGNED_IN_AT = datetime(2026, 11, 29, 9, 41, tzinfo=UTC)
 # The link that proves a mailbox lives as long as the sign-in that waits for it.
 EXTERNAL_SIGN_IN_SECONDS = 1800
 
@@ -72,16 +69,20 @@ def preview(rt: Runtime, template: Template, draft: Draft = Draft()) -> Preview:
     Raises: TemplateInvalid.
     """
     known = DESCRIPTIONS[template]
+    language = language_of(rt, template, draft.language, (draft.html or "").strip())
     samples = {
         **SAMPLES,
-        "lang": draft.language or LANGUAGE,
+        **_words_of(language),
+        "lang": draft.language or language,
         "site_name": site_name(rt),
         "invitation_url": site.link(rt, "/invite/SAMPLE-TOKEN"),
         "security_url": site.link(rt, "/settings/security"),
-        **_lives(rt, template),
+        **_lifetime(rt, template, language),
     }
-    values = variables(rt, template, {name: samples[name] for name in known.stored})
-    rendered = fill(_drafted(rt, template, draft), values)
+    stored = {name: samples[name] for name in known.stored}
+    rendered = fill(
+        _drafted(rt, template, draft, language), variables(rt, template, stored, language)
+    )
     missing = mail_keys.missing_placeholder(template, draft.html or "")
     return Preview(rendered, unknown_placeholders(rendered), [missing] if missing else [])
 
@@ -104,8 +105,8 @@ def kept_html(rt: Runtime, template: Template, name: str) -> str:
     return str(html)
 
 
-def _drafted(rt: Runtime, template: Template, draft: Draft) -> TemplateText:
-    in_force = template_text(rt, template)
+def _drafted(rt: Runtime, template: Template, draft: Draft, language: str) -> TemplateText:
+    in_force = template_text(rt, template, language)
     try:
         subject = mail_keys.MAIL_TEMPLATE_SUBJECTS[template].render(draft.subject or "")
         html = mail_keys.MAIL_TEMPLATE_HTML[template].render(draft.html or "")
@@ -116,19 +117,29 @@ def _drafted(rt: Runtime, template: Template, draft: Draft) -> TemplateText:
     return TemplateText(subject or in_force.subject, html if html.strip() else in_force.html)
 
 
-def _lives(rt: Runtime, template: Template) -> dict[str, str]:
-    """Return the lifetimes, in words, that the mail would state if it were sent now."""
+def _words_of(language: str) -> dict[str, str]:
+    words = WORDS[language]
+    return {
+        "signed_in_at": words.moment.format(SIGNED_IN_AT),
+        "browser": words.device.format("Firefox", "Windows"),
+        "method": words.methods["password"],
+    }
+
+
+def _lifetime(rt: Runtime, template: Template, language: str) -> dict[str, str]:
+    """Return the lifetime, in words, that the mail would state if it were sent now."""
+    flow, code = keys.MFA_FLOW_TTL_SECONDS, keys.EMAIL_CODE_TTL_SECONDS
     seconds = {
         Template.REGISTER_ACTIVATION: rt.settings.get(keys.REGISTER_ACTIVATION_TTL_SECONDS),
         Template.CONTACT_CHANGE_CONFIRMATION: rt.settings.get(keys.CONTACT_CHANGE_TTL_SECONDS),
         Template.PASSWORD_RESET: rt.settings.get(keys.PASSWORD_RESET_TTL_SECONDS),
         Template.USER_INVITATION: rt.settings.get(keys.INVITATION_TTL_SECONDS),
         Template.EXTERNAL_AUTH_EMAIL_VERIFICATION: EXTERNAL_SIGN_IN_SECONDS,
+        Template.SIGN_IN_CODE: rt.settings.get(code),
+        # A code lives no longer than the login flow that waits for it.
+        Template.LOGIN_EMAIL_CODE: min(rt.settings.get(code), rt.settings.get(flow)),
+        Template.CONFIRMATION_CODE: min(rt.settings.get(code), rt.settings.get(flow)),
     }
-    if template in {Template.LOGIN_EMAIL_CODE, Template.SIGN_IN_CODE, Template.CONFIRMATION_CODE}:
-        life = rt.settings.get(keys.EMAIL_CODE_TTL_SECONDS)
-        if template is not Template.SIGN_IN_CODE:
-            # A code lives no longer than the login flow that waits for it.
-            life = min(life, rt.settings.get(keys.MFA_FLOW_TTL_SECONDS))
-        return {"expires_in": exact_duration(life), "good_for": rounded_duration(life)}
-    return {"expires_in": duration_in_words(seconds[template])} if template in seconds else {}
+    if template not in seconds:
+        return {}
+    return lifetime_in_words(template, seconds[template], language)

@@ -15,14 +15,15 @@ from app.core.mail_text import plain_text as plain_text
 from app.core.runtime import Runtime
 from app.core.texts import one_line
 from app.mail.templates import DESCRIPTIONS, Template
+from app.mail.words import ENGLISH, WORDS
 from app.settings import frontend_keys, mail_keys
 from app.web import site
 
 FOLDER = Path(__file__).parent / "html"
 HIDDEN = "***"
-SHORT = "a short time"  # for a mail queued by a version that stored no lifetime
 
 _BUTTON = re.compile(r"<!-- button: (\w+) \| (.+?) -->")
+_SUBJECT = re.compile(r"<!-- subject: (.+?) -->\n")
 _PREHEADER = re.compile(r"<!-- preheader: (.+?) -->\n")
 _BARE = re.compile(r"<(h1|p)(?: class=\"(\w+)\")?>")
 STYLES = {
@@ -64,43 +65,55 @@ def site_name(rt: Runtime) -> str:
     return rt.settings.get(frontend_keys.BRANDING_TITLE)
 
 
-def template_text(rt: Runtime, template: Template) -> TemplateText:
-    """Return a template's subject and HTML from the settings, else the built-in ones.
+def template_text(rt: Runtime, template: Template, language: str) -> TemplateText:
+    """Return a template's subject and HTML from the settings, else the built-in ones."""
+    subject = rt.settings.get(mail_keys.MAIL_TEMPLATE_SUBJECTS[template])
+    ours = built_in(template, language)
+    return TemplateText(subject or ours.subject, own_html(rt, template) or ours.html)
 
-    HTML that lacks what the mail is sent for, as older versions took it, counts as not set.
+
+def own_html(rt: Runtime, template: Template) -> str:
+    """Return the HTML that the settings have for readers of every language; "" for the built-in.
+
+    What lacks that which the mail is sent for, as older versions took it, counts as not set.
     """
     html = rt.settings.get(mail_keys.MAIL_TEMPLATE_HTML[template]).strip()
-    if mail_keys.missing_placeholder(template, html) is not None:
-        html = ""
-    subject = rt.settings.get(mail_keys.MAIL_TEMPLATE_SUBJECTS[template])
-    return TemplateText(subject or DESCRIPTIONS[template].subject, html or built_in(template))
+    return "" if mail_keys.missing_placeholder(template, html) is not None else html
 
 
 def built_in_texts() -> dict[str, str]:
-    """Return the built-in subject and HTML of every template, by the setting that overrides it."""
-    subjects = {
-        key.name: DESCRIPTIONS[Template(name)].subject
-        for name, key in mail_keys.MAIL_TEMPLATE_SUBJECTS.items()
+    """Return the built-in subject and HTML of every template, by the setting that overrides it.
+
+    In English: another language's are in the previews.
+    """
+    texts = {template: built_in(template, ENGLISH) for template in Template}
+    subjects, pages = mail_keys.MAIL_TEMPLATE_SUBJECTS, mail_keys.MAIL_TEMPLATE_HTML
+    return {
+        **{subjects[template].name: text.subject for template, text in texts.items()},
+        **{pages[template].name: text.html for template, text in texts.items()},
     }
-    pages = {key.name: built_in(name) for name, key in mail_keys.MAIL_TEMPLATE_HTML.items()}
-    return subjects | pages
 
 
-def render(rt: Runtime, template: Template, stored: Mapping[str, str]) -> Rendered:
+def render(
+    rt: Runtime, template: Template, stored: Mapping[str, str], language: str = ENGLISH
+) -> Rendered:
     """Render a mail from its stored values.
 
     A placeholder without a value stays visible as it was typed.
     """
     needed = mail_keys.MAILS[template].needs
     secrets = (needed,) if needed else ()
-    return fill(template_text(rt, template), variables(rt, template, stored), secrets)
+    values = variables(rt, template, stored, language)
+    return fill(template_text(rt, template, language), values, secrets)
 
 
-def variables(rt: Runtime, template: Template, stored: Mapping[str, str]) -> dict[str, str]:
+def variables(
+    rt: Runtime, template: Template, stored: Mapping[str, str], language: str
+) -> dict[str, str]:
     """Return the values of a template's variables; a stored token becomes its link."""
     values, link = dict(stored), DESCRIPTIONS[template].link
     if "expires_in" in DESCRIPTIONS[template].variables:
-        values.setdefault("expires_in", SHORT)
+        values.setdefault("expires_in", WORDS[language].a_short_time)
     if link and "token" in values:
         values[link.variable] = site.link(rt, link.path + values.pop("token"))
     return values
@@ -128,21 +141,25 @@ def unknown_placeholders(rendered: Rendered) -> list[str]:
 
 
 @cache
-def built_in(name: str) -> str:
-    """Return a built-in template: its body inside the shared layout.
+def built_in(name: str, language: str) -> TemplateText:
+    """Return a built-in template, in English if it has no other: its body inside the shared layout.
 
     The preheader is what a list of mails shows beside the subject. The address behind each button
     is repeated at the end, for readers who cannot click it.
     """
-    body = _read(name)
-    [preheader] = _PREHEADER.findall(body)
+    if not (FOLDER / language / f"{name}.html").exists():
+        language = ENGLISH
+    body = _read(f"{language}/{name}")
+    [subject], [preheader] = _SUBJECT.findall(body), _PREHEADER.findall(body)
     buttons = _BUTTON.findall(body)
-    body = _BARE.sub(lambda tag: STYLES[tag[2] or tag[1]], _PREHEADER.sub("", body))
+    body = _PREHEADER.sub("", _SUBJECT.sub("", body))
+    body = _BARE.sub(lambda tag: STYLES[tag[2] or tag[1]], body)
     for variable, label in buttons:
         body = _BUTTON.sub(_leading("button", variable).replace("label", label), body, count=1)
-        body += "\n" + _leading("address", variable)
-    layout = _read("layout").replace("<!-- preheader -->", preheader)
-    return layout.replace("<!-- body -->", body)
+        body += "\n" + _leading("address", variable).replace("hint", WORDS[language].below_button)
+    html = _read("layout").replace("<!-- preheader -->", preheader)
+    html = html.replace("<!-- footer -->", WORDS[language].footer).replace("<!-- body -->", body)
+    return TemplateText(subject, html.replace('lang="en"', f'lang="{language}"'))
 
 
 def _leading(name: str, variable: str) -> str:
@@ -152,47 +169,3 @@ def _leading(name: str, variable: str) -> str:
 
 def _read(name: str) -> str:
     return (FOLDER / f"{name}.html").read_text(encoding="utf-8").strip()
-
-
-DAY, HOUR, MINUTE = ("day", 86_400), ("hour", 3600), ("minute", 60)
-
-
-def duration_in_words(seconds: int) -> str:
-    """Return a duration in words: "3 days", "1 hour", "90 minutes", "45 seconds".
-
-    Whole days or hours if exact, else minutes rounded up; below a minute, seconds.
-    """
-    if exact := _in_whole(seconds, DAY, HOUR):
-        return exact
-    unit, length = MINUTE
-    return _counted(-(-seconds // length), unit) if seconds >= length else exact_duration(seconds)
-
-
-def exact_duration(seconds: int) -> str:
-    """Return a duration in words without rounding: "5 minutes", "1 minute", "299 seconds"."""
-    return _in_whole(seconds, DAY, HOUR, MINUTE) or _counted(seconds, "second")
-
-
-def rounded_duration(seconds: int) -> str:
-    """Return a duration in words, rounded down: "4 minutes" for 299 seconds.
-
-    Uses the largest unit that fits at least twice, so that at most a third is lost.
-    """
-    if exact := _in_whole(seconds, DAY, HOUR, MINUTE):
-        return exact
-    for unit, length in (DAY, HOUR, MINUTE):
-        if seconds >= 2 * length:
-            return _counted(seconds // length, unit)
-    return _counted(seconds, "second")
-
-
-def _in_whole(seconds: int, *units: tuple[str, int]) -> str | None:
-    """Return the span in the first unit that divides it; None if none does."""
-    for unit, length in units:
-        if seconds >= length and seconds % length == 0:
-            return _counted(seconds // length, unit)
-    return None
-
-
-def _counted(number: int, unit: str) -> str:
-    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"

@@ -12,20 +12,19 @@ from app.core.config import Bucket
 from app.core.runtime import Runtime
 from app.crypto.secret_box import Resealed, Resealer
 from app.crypto.tokens import random_uuid
-from app.mail import delivery, queries
-from app.mail.delivery import ReadyMail, Transport
+from app.mail import delivery, queries, words
+from app.mail.delivery import Content, ReadyMail, Transport
 from app.mail.errors import MailDeliveryFailed, MailNotConfigured
 from app.mail.models import MailStatus, OutboxMail
-from app.mail.rendering import duration_in_words as duration_in_words
-from app.mail.rendering import exact_duration as exact_duration
-from app.mail.rendering import rounded_duration as rounded_duration
-from app.mail.rendering import site_name
+from app.mail.rendering import own_html, site_name
 from app.mail.smtp_failures import Undeliverable
 from app.mail.templates import DESCRIPTIONS, Template
+from app.settings import page_keys
 from app.settings import service as settings
 from app.store import bulk
 from app.store.db import after_commit
 from app.store.key_use import KeyUse
+from app.web import languages
 
 # Limits how many mails a caller can have sent to addresses of their choice.
 REQUESTED_MAIL_BUCKET = Bucket(per_second=10 / 3600, burst=10)
@@ -50,21 +49,25 @@ def queue(
     expires_at: datetime | None = None,
     due_at: datetime | None = None,
     topic: str | None = None,
+    language: str | None = None,
+    lifetime: int | None = None,
     **values: str,
 ) -> None:
     """Queue a mail within the running transaction; it is sent soon after the commit.
 
-    `values` are the template's stored values except `site_name`, which is added. From `expires_at`
-    on, its content is useless and it is no longer sent. Before `due_at` it is not sent either.
-    `topic` is what it is found by.
+    From `expires_at` on, its content is useless and it is no longer sent. Before `due_at` it is not
+    sent either. `topic` is what it is found by. `language` is the BCP 47 tag of its reader, see
+    `language_of`, `lifetime` the seconds that its link or code works for. `values` are the
+    template's others.
     """
-    mail_id, now, complete = random_uuid(), rt.clock.now(), _complete(rt, template, values)
+    mail_id, now = random_uuid(), rt.clock.now()
+    content = _content(rt, template, values, language, lifetime)._replace(expires_at=expires_at)
     session.add(
         OutboxMail(
             id=mail_id,
             template=template,
             recipient=recipient,
-            payload=delivery.seal(rt.secret_box, mail_id, complete, expires_at),
+            payload=delivery.seal(rt.secret_box, mail_id, content),
             status=MailStatus.QUEUED,
             attempts=0,
             created_at=now,
@@ -80,26 +83,70 @@ def is_smtp_configured(rt: Runtime) -> bool:
     return settings.is_mail_complete(rt.settings.get)
 
 
-def send_now(rt: Runtime, template: Template, recipient: str, **values: str) -> None:
-    """Send a mail synchronously; `values` as for `queue`.
+def send_now(
+    rt: Runtime,
+    template: Template,
+    recipient: str,
+    *,
+    language: str | None = None,
+    lifetime: int | None = None,
+    **values: str,
+) -> None:
+    """Send a mail synchronously; what it says as for `queue`.
 
     Never call it within a transaction: it may take as long as the SMTP server does.
     Raises: MailNotConfigured, MailDeliveryFailed.
     """
-    stored = _complete(rt, template, values)
-    mail = delivery.ready_mail(rt, random_uuid(), template, recipient, stored)
+    content = _content(rt, template, values, language, lifetime)
+    mail = delivery.ready_mail(rt, random_uuid(), template, recipient, content)
     try:
         send_ready(rt, mail)
     except Undeliverable as error:
         raise MailDeliveryFailed from error
 
 
-def _complete(rt: Runtime, template: Template, values: Mapping[str, str]) -> dict[str, str]:
-    """Add `site_name` and check for completeness: a missing value would show as `{{name}}`."""
+def language_of(rt: Runtime, template: Template, tag: str | None, html: str = "") -> str:
+    """Return the language of a mail to somebody who has chosen this one; None: has not yet.
+
+    Then it is the site's first, but for a mail that answers its reader's own request: what the
+    browser asks for. So nobody chooses the language in which others are warned. An operator's own
+    `html`, by default what is set, is for all: words that are filled in are in the site's first.
+    """
+    offered = rt.settings.get(page_keys.PAGES_LANGUAGES)
+    if html or own_html(rt, template):
+        return offered[0]
+    # Only what somebody has asked for has a lifetime.
+    is_answer = "expires_in" in DESCRIPTIONS[template].variables
+    asked = languages.of_request(offered) if is_answer else None
+    return languages.best(tag, offered) or asked or offered[0]
+
+
+def lifetime_in_words(template: Template, seconds: int, language: str) -> dict[str, str]:
+    """Return what a mail says of how long its link or code works."""
+    # Of codes, `expires_in` is exact, and `good_for` rounded for human readers.
+    if "good_for" in DESCRIPTIONS[template].variables:
+        exact, rounded = words.exact_duration, words.rounded_duration
+        return {"expires_in": exact(seconds, language), "good_for": rounded(seconds, language)}
+    return {"expires_in": words.duration(seconds, language)}
+
+
+def _content(
+    rt: Runtime,
+    template: Template,
+    values: Mapping[str, str],
+    tag: str | None,
+    lifetime: int | None,
+) -> Content:
+    """Complete what a mail says, and check that: a missing value would show as `{{name}}`."""
+    language, known = language_of(rt, template, tag), DESCRIPTIONS[template]
     complete = {**values, "site_name": site_name(rt)}
-    if complete.keys() != DESCRIPTIONS[template].stored:
+    if lifetime is not None:
+        complete |= lifetime_in_words(template, lifetime, language)
+    if "lang" in known.variables:
+        complete.setdefault("lang", tag or language)
+    if complete.keys() != known.stored:
         raise ValueError(f"{template} is queued with {sorted(values)}")
-    return complete
+    return Content(complete, language=language)
 
 
 def send_ready(rt: Runtime, mail: ReadyMail) -> None:

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-LANGUAGE = "en"  # of the built-in templates
-
 
 class Template(StrEnum):
     """The kind of a mail; the value is part of the names of the settings that override it."""
@@ -33,12 +31,11 @@ class Link:
 
 @dataclass(frozen=True)
 class Description:
-    """A template's default subject and the variables it knows.
+    """The variables that a template knows.
 
     `names_recipient`: the To header carries the username.
     """
 
-    subject: str
     variables: tuple[str, ...]
     link: Link | None = None
     names_recipient: bool = False
@@ -57,62 +54,49 @@ RESET = "/reset-password?token="
 
 DESCRIPTIONS: dict[Template, Description] = {
     Template.REGISTER_ACTIVATION: Description(
-        "{{site_name}}: activate your account",
         ("username", "verification_url", "site_name", "expires_in"),
         Link("verification_url", VERIFY),
     ),
     Template.CONTACT_CHANGE_CONFIRMATION: Description(
-        "{{site_name}}: confirm this e-mail address",
         ("username", "verification_url", "site_name", "expires_in"),
         Link("verification_url", VERIFY),
     ),
     Template.CONTACT_CHANGE_NOTICE: Description(
-        "{{site_name}}: your e-mail address was changed",
         ("username", "previous_email", "new_email", "site_name"),
     ),
     Template.PASSWORD_RESET: Description(
-        "{{site_name}}: reset your password",
         ("username", "reset_url", "site_name", "expires_in"),
         Link("reset_url", RESET),
     ),
     Template.PASSWORD_RESET_NOTICE: Description(
-        "{{site_name}}: your password was changed",
         ("username", "site_name"),
     ),
     Template.EXTERNAL_AUTH_EMAIL_VERIFICATION: Description(
-        "{{site_name}}: confirm your e-mail address",
         ("email", "verification_url", "provider_name", "site_name", "expires_in"),
         Link("verification_url", VERIFY_EXTERNAL),
     ),
     Template.LOGIN_EMAIL_CODE: Description(
-        "{{site_name}}: your sign-in code",
-        # `expires_in` is exact, `good_for` is rounded for human readers.
         ("username", "code", "site_name", "expires_in", "lang", "good_for"),
         names_recipient=True,
     ),
     Template.SIGN_IN_CODE: Description(
-        "{{site_name}}: your code to sign in",
         ("username", "code", "site_name", "expires_in", "lang", "good_for"),
         names_recipient=True,
     ),
     Template.CONFIRMATION_CODE: Description(
-        "{{site_name}}: confirm that it is you",
         ("username", "code", "site_name", "expires_in", "lang", "good_for"),
         names_recipient=True,
     ),
     Template.SECURITY_NOTICE: Description(
-        "{{site_name}}: security notice",
         ("username", "event", "site_name"),
     ),
     Template.NEW_SIGN_IN: Description(
-        "{{site_name}}: new sign-in",
         (
             *("username", "signed_in_at", "browser", "ip_address", "method"),
             *("security_url", "site_name"),
         ),
     ),
     Template.USER_INVITATION: Description(
-        "You are invited to {{site_name}}",
         ("email", "invitation_url", "site_name", "expires_in"),
     ),
 }

@@ -11,7 +11,7 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TypedDict, cast
+from typing import cast
 
 from redis.exceptions import RedisError
 
@@ -19,10 +19,9 @@ from app.core.clock import SKEW
 from app.core.runtime import Runtime
 from app.crypto.tokens import random_digits, random_hex
 from app.mail import service as mail
-from app.mail.templates import LANGUAGE, Template
+from app.mail.templates import Template
 from app.mfa import typed_codes
 from app.mfa.errors import MfaCodeInvalid, MfaEmailCodeExpired, MfaEmailCodeRequired
-from app.profile import preferences
 from app.settings import keys
 from app.store.flow_store import EXPIRED_RETENTION, Flow
 from app.store.limits import raise_if_limited
@@ -55,16 +54,6 @@ return redis.call('DEL', KEYS[1])
 """
 
 
-class CodeValues(TypedDict):
-    """What a mail with a code is made of."""
-
-    username: str
-    code: str
-    lang: str
-    expires_in: str
-    good_for: str
-
-
 @dataclass(frozen=True)
 class NewCode:
     """A new code, in plain text for its mail; it is valid for `expires_in` seconds.
@@ -90,24 +79,20 @@ def send(rt: Runtime, account: Account, flow: Flow, template: Template) -> NewCo
     """
     new = issue(rt, account, flow)
     try:
-        values = mail_values(account, new.code, new.expires_in)
-        mail.send_now(rt, template, account.email, **values)
+        mail.send_now(
+            rt,
+            template,
+            account.email,
+            language=account.language,
+            lifetime=new.expires_in,
+            username=account.username,
+            code=new.code,
+        )
     except BaseException:
         with suppress(RedisError):  # then the cooldown remains
             delete(rt, account, "id", new.id)
         raise
     return new
-
-
-def mail_values(account: Account, code: str, expires_in: int) -> CodeValues:
-    """Return what a mail with a code is made of; it is valid for `expires_in` seconds."""
-    return {
-        "username": account.username,
-        "code": code,
-        "lang": preferences.language(account.preferences) or LANGUAGE,
-        "expires_in": mail.exact_duration(expires_in),
-        "good_for": mail.rounded_duration(expires_in),
-    }
 
 
 def issue(rt: Runtime, account: Account, flow: Flow) -> NewCode:

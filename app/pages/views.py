@@ -15,7 +15,7 @@ import gevent
 from flask import Blueprint, Response, current_app, request
 from flask.sansio.app import App
 from flask.sansio.blueprints import BlueprintSetupState
-from werkzeug.datastructures import Accept, LanguageAccept
+from werkzeug.datastructures import Accept
 from werkzeug.exceptions import MethodNotAllowed
 from werkzeug.http import parse_accept_header
 from werkzeug.routing import Rule
@@ -24,12 +24,12 @@ from app.pages import shells
 from app.pages.files import Content, all_files
 from app.pages.registry import FOLDERS, MISSING, PAGES, Page
 from app.settings import page_keys
+from app.web import languages
 from app.web.errors import EndpointNotFound
 from app.web.runtime import runtime
 
 bp = Blueprint("pages", __name__)
 
-LANGUAGE_COOKIE = "service_language"
 THEME_COOKIE = "service_theme"
 YEAR_SECONDS = 365 * 24 * 60 * 60
 IMMUTABLE = f"public, max-age={YEAR_SECONDS}, immutable"
@@ -242,20 +242,10 @@ def _coding(accept_encoding: str, offered: tuple[str, ...]) -> str:
 
 
 def _language(look: shells.Look) -> str:
-    for code in (request.args.get("lang"), request.cookies.get(LANGUAGE_COOKIE)):
-        if code in look.languages:
-            return code
-    return _preferred(request.headers.get("Accept-Language", ""), look.languages)
-
-
-@lru_cache(KEPT_ANSWERS)
-def _preferred(accept_language: str, languages: tuple[str, ...]) -> str:
-    # Werkzeug's own choice prefers a later language that fits exactly to an earlier dialect.
-    for tag in parse_accept_header(accept_language, LanguageAccept).values():
-        for language in languages:
-            if tag.lower().partition("-")[0] == language.partition("-")[0]:
-                return language
-    return languages[0]
+    asked = request.args.get("lang")
+    if asked in look.languages:
+        return asked
+    return languages.of_request(look.languages) or look.languages[0]
 
 
 def _chosen_theme(look: shells.Look) -> str:

@@ -126,8 +126,14 @@ def _reset(rt: Runtime, token: str, new_hash: str, client: Client) -> None:
         sessions.revoke_all(rt, session, account.id)
         browsers.begin_anew(session, account.id)
         tokens.void(session, account.id)
-        notice = Template.PASSWORD_RESET_NOTICE
-        mail.queue(rt, session, notice, account.email, username=account.username)
+        mail.queue(
+            rt,
+            session,
+            Template.PASSWORD_RESET_NOTICE,
+            account.email,
+            language=account.language,
+            username=account.username,
+        )
         details = {"removed_ways_in": removed} if removed else None
         users.record(
             rt, session, Action.USER_CONFIRM_PASSWORD_RESET, account, client, details=details

@@ -6,7 +6,6 @@ its system has a time zone database.
 """
 
 import json
-import logging
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -17,8 +16,7 @@ from langcodes.tag_parser import LanguageTagError, parse_tag
 
 from app.core.texts import is_storable, is_time_zone
 from app.profile.errors import CustomPreferencesInvalid, PreferenceInvalid, PreferencesTooLarge
-
-log = logging.getLogger(__name__)
+from app.users.stored_preferences import parsed
 
 BUILT_IN = (
     "theme_mode",
@@ -66,7 +64,7 @@ class Change:
 
         Raises: PreferencesTooLarge.
         """
-        values = _parsed(stored)
+        values = parsed(stored)
         merged = {**values, **self.built_in, **self.custom}
         merged = {name: value for name, value in merged.items() if name not in self.removed}
         if _is_same_json(merged, values):
@@ -105,19 +103,13 @@ def to_wire(stored: str | None) -> dict[str, Any] | None:
 
 def to_wire_complete(stored: str | None) -> dict[str, Any]:
     """Return the wire form with every built-in key, set or not; `custom` only if there is any."""
-    values = _parsed(stored)
+    values = parsed(stored)
     built_in = {name: values.get(name) for name in BUILT_IN}
     color = built_in["color_preset"]
     if isinstance(color, str):
         built_in["color_preset"] = OLD_COLOR_NAMES.get(color, color.lower())
     custom = {name: value for name, value in values.items() if name not in BUILT_IN}
     return {**built_in, **({"custom": custom} if custom else {})}
-
-
-def language(stored: str | None) -> str | None:
-    """Return the language tag in the stored JSON; None if there is none."""
-    tag = _parsed(stored).get("language")
-    return tag if isinstance(tag, str) else None
 
 
 def _built_in_values(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -251,14 +243,3 @@ def _require_storable(value: Any, levels_left: int) -> None:
 def _is_same_json(one: Any, other: Any) -> bool:
     """Compare as JSON, which tells 1 from true; in Python they are equal."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-
-
-def _parsed(stored: str | None) -> dict[str, Any]:
-    try:
-        values = json.loads(stored or "{}")
-    except (ValueError, RecursionError):
-        values = None
-    if not isinstance(values, dict):
-        log.warning("stored preferences are not a JSON object and were ignored")
-        return {}
-    return values

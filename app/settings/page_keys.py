@@ -114,7 +114,7 @@ PAGES_FOOTER_LINKS = text_list(
 PAGES_LANGUAGES = text_list(
     Group.PAGES,
     "pages_languages",
-    "Languages of the pages; the first is for visitors who prefer none of them",
+    "Languages of pages and mails; the first is for people who prefer none of them",
     _one_of(LANGUAGES),
     example=LANGUAGES,
     default=LANGUAGES,

@@ -8,6 +8,7 @@ from sqlalchemy import BigInteger, ForeignKey, Index, Integer, Select, String, T
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.store.db import Base, Id, UTCDateTime, columns_of
+from app.users import stored_preferences
 
 
 class Role(StrEnum):
@@ -182,6 +183,11 @@ class Account(NamedTuple):
     def email_verified(self) -> bool:
         """Whether a link that was mailed there has been opened."""
         return self.email_verified_at is not None
+
+    @property
+    def language(self) -> str | None:
+        """Return the BCP 47 tag of the language its owner has chosen; None if none."""
+        return stored_preferences.language(self.preferences)
 
     @property
     def standing(self) -> Standing:

@@ -15,9 +15,9 @@ from app.crypto.tokens import random_digits
 from app.login import completion
 from app.mail.mailer import Mailer, Timeouts
 from app.mfa import email_codes
-from app.profile import preferences
 from app.sessions.models import LoginSession
 from app.store.db import Base
+from app.users import stored_preferences
 from tests.support.api import ApiClient
 from tests.support.challenge import (
     everything_in_redis,
@@ -110,7 +110,7 @@ def test_a_template_of_the_operator_has_every_variable(rt, api, user, sink):
 
 def test_the_language_of_a_mail_is_the_accounts_if_it_has_one():
     for stored in (None, '{"theme_mode":"dark"}', '{"language":null}', "not JSON"):
-        assert preferences.language(stored) is None, stored
+        assert stored_preferences.language(stored) is None, stored
 
 
 def test_sending_is_audited(rt, api, user, sink, flow_token):

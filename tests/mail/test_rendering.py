@@ -1,5 +1,6 @@
 """What a mail says, in both parts."""
 
+import itertools
 import re
 from datetime import timedelta
 from html.parser import HTMLParser
@@ -8,8 +9,8 @@ import pytest
 
 from app.mail import dispatcher, service
 from app.mail.rendering import TemplateText, built_in, fill, plain_text, render
-from app.mail.service import duration_in_words, exact_duration, rounded_duration
 from app.mail.templates import DESCRIPTIONS, Template
+from app.mail.words import ENGLISH, WORDS, duration, exact_duration, rounded_duration
 from app.settings import mail_keys
 from tests.support.factories import configure
 from tests.support.mailbox import html_of, text_of
@@ -47,13 +48,15 @@ LINKS = {
     Template.USER_INVITATION: f"{SITE}/invite/{TOKEN}",
     Template.NEW_SIGN_IN: f"{SITE}/settings/security",
 }
-ALL = pytest.mark.parametrize("template", list(Template))
+ALL = pytest.mark.parametrize(
+    ("template", "language"), list(itertools.product(Template, WORDS)), ids=str
+)
 
 
-def sent(rt, mailbox, template, **changes):
+def sent(rt, mailbox, template, language=ENGLISH, **changes):
     """Queue a mail of this template and return it as it arrives."""
     values = {name: VALUES[name] for name in DESCRIPTIONS[template].stored - {"site_name"}}
-    queue(rt, "ada@example.com", template, **(values | changes))
+    queue(rt, "ada@example.com", template, language=language, **(values | changes))
     return mailbox.only()
 
 
@@ -80,12 +83,12 @@ def test_the_settings_know_every_template():
 
 
 @ALL
-def test_every_template_says_all_it_knows_in_both_parts(rt, mailbox, template):
+def test_every_template_says_all_it_knows_in_both_parts(rt, mailbox, template, language):
     configure(rt, public_site_url=[SITE], branding_title="Ada's Files")
-    message = sent(rt, mailbox, template)
+    message = sent(rt, mailbox, template, language)
     text, html = text_of(message), html_of(message)
     known = DESCRIPTIONS[template]
-    # For templates of an operator: the built-in wording has a rounded time, and one language.
+    # For templates of an operator: the built-in wording has a rounded time.
     replaced = ["expires_in", "lang"] if "good_for" in known.variables else []
     for name in set(known.variables) - {
         "site_name",
@@ -100,26 +103,28 @@ def test_every_template_says_all_it_knows_in_both_parts(rt, mailbox, template):
 
 
 @ALL
-def test_a_link_stands_bare_in_the_text_and_twice_in_the_html(rt, mailbox, template):
+def test_a_link_stands_bare_in_the_text_and_twice_in_the_html(rt, mailbox, template, language):
     configure(rt, public_site_url=[SITE, "https://other.example"])
-    message = sent(rt, mailbox, template)
+    message = sent(rt, mailbox, template, language)
     links = re.findall(r"https?://\S+", text_of(message))
     expected = [LINKS[template]] if template in LINKS else []
     assert links == expected
     assert Tags(html_of(message)).links == expected * 2
 
 
+@pytest.mark.parametrize("language", WORDS)
 @pytest.mark.parametrize("template", LINKS)
-def test_the_address_of_a_button_stands_below_everything_else(template):
-    _, _, below = built_in(template).partition("If the button above does not work")
+def test_the_address_of_a_button_stands_below_everything_else(template, language):
+    html, hint = built_in(template, language).html, WORDS[language].below_button
+    _, _, below = html.partition(hint)
     card, _, _ = below.partition("</td>")
     assert card
     assert "<p" not in card
 
 
 @ALL
-def test_what_a_list_of_mails_shows_is_in_the_html_only(rt, mailbox, template):
-    message = sent(rt, mailbox, template)
+def test_what_a_list_of_mails_shows_is_in_the_html_only(rt, mailbox, template, language):
+    message = sent(rt, mailbox, template, language)
     [shown] = re.findall(
         r'<div data-only="html" style="display: none;[^>]*>(.+?)</div>', html_of(message)
     )
@@ -131,8 +136,8 @@ def test_what_a_list_of_mails_shows_is_in_the_html_only(rt, mailbox, template):
 
 
 @ALL
-def test_no_template_loads_anything_from_elsewhere(template):
-    html = built_in(template)
+def test_no_template_loads_anything_from_elsewhere(template, language):
+    html = built_in(template, language).html
     tags = Tags(html)
     assert not {"img", "link", "script", "iframe", "object"} & set(tags.names)
     assert not {name for name, _ in tags.attributes} & {"src", "background", "srcset"}
@@ -141,8 +146,8 @@ def test_no_template_loads_anything_from_elsewhere(template):
 
 
 @ALL
-def test_every_template_is_readable_in_dark_mode(template):
-    html = built_in(template)
+def test_every_template_is_readable_in_dark_mode(template, language):
+    html = built_in(template, language).html
     assert '<meta name="color-scheme" content="light dark">' in html
     styled = set(re.findall(r"^    \.(\w+)", html, re.MULTILINE)) | {"text", "title"}
     for classes in re.findall(r'class="([^"]+)"', html):
@@ -288,7 +293,7 @@ def test_html_becomes_text(html, text):
     ],
 )
 def test_a_life_in_words(seconds, words):
-    assert duration_in_words(seconds) == words
+    assert duration(seconds) == words
 
 
 @pytest.mark.parametrize(

@@ -41,12 +41,11 @@ HARMLESS = {
     "Principal.token_expires_at",
     "KeyUse.secrets",  # how many of each key
     "KeyUse.unusable_key_ids",
-    "Description.subject",  # of a template, before anything is filled in
     "Credentials.has_password",
     "Credentials.recovery_codes_remaining",
     "Draft.subject",
     "Draft.html",
-    "TemplateText.subject",
+    "TemplateText.subject",  # before anything is filled in
     "TemplateText.html",
     "Rendered.redacted_subject",  # without secrets
     "Config.password_threads",

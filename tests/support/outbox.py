@@ -31,12 +31,14 @@ def queue(
     rt: Runtime,
     recipient: str = "ada@example.com",
     template: Template = Template.PASSWORD_RESET,
+    *,
+    language: str | None = None,
     **values: Any,
 ) -> None:
     """Put a mail into the outbox."""
     values = values or {"username": "Ada", "token": TOKEN, "expires_in": "1 hour"}
     with rt.transaction() as session:
-        service.queue(rt, session, template, recipient, **values)
+        service.queue(rt, session, template, recipient, language=language, **values)
 
 
 def rows(rt: Runtime) -> Sequence[sa.Row[Any]]:

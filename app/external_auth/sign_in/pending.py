@@ -147,7 +147,8 @@ def request_verification_mail(rt: Runtime, *, flow_token: str, email: str, brows
             expires_at=waiting.expires_at,
             email=address,
             provider_name=provider.display_name,
-            expires_in=mail.duration_in_words(seconds),
+            language=owner.language if owner else None,
+            lifetime=seconds,
             token=mail_token,
         )
 

@@ -148,7 +148,11 @@ function previewOf(draft) {
   const now = async () => {
     const own = ++number;
     const { subject: title, html } = draft();
-    const body = { ...(title.trim() ? { subject: title } : {}), ...(html.trim() ? { html } : {}) };
+    const body = {
+      language: document.documentElement.lang,
+      ...(title.trim() ? { subject: title } : {}),
+      ...(html.trim() ? { html } : {}),
+    };
     try {
       const made = await orSignIn(
         call("post", "/admin/mail/templates/{template}/preview", {
