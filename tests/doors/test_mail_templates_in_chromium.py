@@ -27,8 +27,11 @@ MORE_SAMPLES = {
     "expires_in": "an hour",
     "good_for": "an hour",
     "invitation_url": "https://files.example.com/invite/SAMPLE-TOKEN",
+    "browser": "Firefox on Windows",
     "lang": "en",
+    "method": "password",
     "security_url": "https://files.example.com/settings/security",
+    "signed_in_at": "29 November 2026, 09:41 UTC",
 }
 
 
