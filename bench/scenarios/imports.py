@@ -33,7 +33,10 @@ class Imported(NamedTuple):
 
 
 def imports(lab: Lab) -> Iterator[Row]:
-    """Import accounts of each format, then sign in each of them, or as many as there is time for, which makes a hash of ours."""
+    """Import accounts of each format, then sign in as many as there is time for.
+
+    The first login of each makes a hash of ours.
+    """
     with ExitStack() as stack:
         service = lab.start(stack, **WITHOUT_HASH)
         for number, (name, vector) in enumerate(FORMATS.items()):
