@@ -89,11 +89,12 @@ class Way(StrEnum):
     SIGNER = "signer"
 
 
-class Pepper(NamedTuple):
+@dataclass(frozen=True)
+class Pepper:
     """What another service mixed into every password, and how."""
 
     way: Way
-    secret: bytes
+    secret: bytes = field(repr=False)
 
 
 SECRET_ID_BYTES = 6
@@ -195,7 +196,8 @@ def checked(typed: str, pepper: Pepper | None = None) -> Foreign:
     if scheme is None or scheme == schemes.FirebaseScrypt.name:
         raise ValueError(f"is of no kind that can be verified; known are {KNOWN}")
     require_usable(scheme, text, MAX_LENGTH - _SECRET_LENGTH if pepper else MAX_LENGTH)
-    return Foreign(name or NAMES[scheme], text, *(pepper or ()))
+    kind = name or NAMES[scheme]
+    return Foreign(kind, text, pepper.way, pepper.secret) if pepper else Foreign(kind, text)
 
 
 def checked_firebase(

@@ -206,8 +206,9 @@ def signal(rt: Runtime, principal: Principal) -> Signal:
     """
     site, account = relying_party.current(rt), principal.account
     with rt.reading() as session:
-        accepted = queries.list_all_credential_ids(session, account.id)
+        # In this order: a list that is older than the handle could lack what was made with it.
         handle = queries.find_handle(session, account.id)
+        accepted = queries.list_all_credential_ids(session, account.id)
     return Signal(
         rp_id=str(site.rp.id),
         user_id=handle if accepted else None,

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 import sqlalchemy as sa
 from fido2 import cbor
-from playwright.sync_api import Browser, Error, Page, Route, expect
+from playwright.sync_api import APIResponse, Browser, Error, Page, Route, expect
 
 from app.passkeys import queries
 from app.passkeys.models import Passkey
@@ -339,7 +339,7 @@ def test_a_passkey_that_nobody_has_is_hidden(
     press_button(page, device)
     expect(page.get_by_role("alert")).to_have_text("This passkey was not accepted.")
     complaints.take_refusal(401)
-    assert device.passkeys == []
+    eventually(lambda: device.passkeys == [], "the browser to hide it")
 
 
 def test_a_confirmation_hides_what_nobody_has_and_keeps_what_is_refused(
@@ -402,6 +402,47 @@ def test_the_browser_is_told_of_all_passkeys_and_names(
     told[0][1] = known | {"allAcceptedCredentialIds": []}
     eventually(lambda: page.evaluate(signals)[-2:] == told, "the browser to be told")
     eventually(lambda: device.passkeys == [], "the browser to hide it")
+
+
+def test_a_list_from_before_a_passkey_does_not_remove_it(page: Page, site: Site) -> None:
+    """Browsers remove what is not listed; here the answer is under way while one is made."""
+    first = VirtualAuthenticator(page)
+    page.add_init_script(TELL_SIGNALS)
+    open_as(page, site.ada, "/settings/security")
+    make_passkey(page)
+    first.remove()
+    device = VirtualAuthenticator(page)
+    page.reload()
+    held: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append((route, route.fetch()))
+
+    page.route("**/auth/passkeys/signal", hold)
+    with page.expect_request("**/auth/passkeys/signal"):
+        rename(page, "Passkey", "Phone")
+    page.get_by_role("button", name="Add a passkey").click()
+    page.get_by_role("button", name="Continue", exact=True).click()
+    expect(page.locator("#toasts")).to_contain_text("The passkey has been added.")
+    [(route, answer)] = held
+    with page.expect_response("**/auth/passkeys/signal"):
+        route.fulfill(response=answer)
+    rename(page, "Phone", "Old phone")
+    signals = "() => JSON.parse(sessionStorage.getItem('signals') ?? '[]')"
+    eventually(lambda: len(page.evaluate(signals)) >= 4, "the browser to be told twice")
+    lists = [told.get("allAcceptedCredentialIds") for _, told in page.evaluate(signals)]
+    assert [len(ids) for ids in lists if ids] == [2, 2]
+    assert len(device.passkeys) == 1
+
+
+def rename(page: Page, before: str, after: str) -> None:
+    page.get_by_role("button", name=f"Rename: {before}", exact=True).click()
+    fill(page, name=after)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("button", name=f"Rename: {after}", exact=True)).to_be_visible()
 
 
 def urlsafe(base64: str) -> str:

@@ -11,7 +11,7 @@ import { t } from "../base/i18n.js";
 import { showNotice, showProblem } from "../base/problem.js";
 import { onDemand } from "../base/retry.js";
 import { orSignIn } from "../base/session.js";
-import { createPasskey, isPossible, NoPasskey } from "../base/webauthn.js";
+import { createPasskey, isPossible, NoPasskey, whileMaking } from "../base/webauthn.js";
 import { deviceWords } from "../console/agents.js";
 import { button, warnOfLoss } from "../console/fields.js";
 import { badge, empty, panel } from "../console/panel.js";
@@ -161,19 +161,18 @@ function askName(host) {
         orSignIn(call("post", "/auth/passkeys/register/start", { body: { name } })),
       );
       if (!started) return null;
-      let credential;
+      let id;
       try {
-        credential = await createPasskey(started.public_key.publicKey);
+        ({ id } = await whileMaking(async () => {
+          const credential = await createPasskey(started.public_key.publicKey);
+          const body = { flow_id: started.flow_id, credential, name };
+          return orSignIn(call("post", "/auth/passkeys/register/finish", { body }));
+        }));
       } catch (error) {
         if (!(error instanceof NoPasskey)) throw error;
         problem.textContent = error.isSilent ? "" : t(`passkey.${error.reason}`);
         return null;
       }
-      const { id } = await orSignIn(
-        call("post", "/auth/passkeys/register/finish", {
-          body: { flow_id: started.flow_id, credential, name },
-        }),
-      );
       return () => reload(host, t("passkeys.added"), { id });
     },
   );

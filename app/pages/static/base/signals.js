@@ -2,7 +2,7 @@
 // What browsers and password managers are told of passkeys (WebAuthn Level 3, section 5.1.10).
 
 import { call, Refusal } from "./api.js";
-import { isPossible } from "./webauthn.js";
+import { FRESH_MS, isPossible, MAKING } from "./webauthn.js";
 
 /** @import { Data } from "../../types" */
 /** @typedef {Data<"get", "/auth/passkeys/signal">} Told */
@@ -35,7 +35,8 @@ export async function readPasskeys() {
 
 /**
  * Tells which passkeys the account has, and how it is called: after a sign-in, and when either has
- * changed. Without an answer of the service nothing is told.
+ * changed. Without an answer of the service nothing is told, nor while a passkey is made, which is
+ * told of afterwards.
  * @param {Told | null} [before] what was read before the last one was deleted
  */
 export async function tellOfPasskeys(before = null) {
@@ -44,9 +45,19 @@ export async function tellOfPasskeys(before = null) {
     !("signalAllAcceptedCredentials" in PublicKeyCredential)
   )
     return;
+  await navigator.locks
+    .request(MAKING, { mode: "shared", ifAvailable: true }, (lock) => lock && readAndTell(before))
+    .catch(() => undefined);
+}
+
+/** @param {Told | null} before */
+async function readAndTell(before) {
+  const asked = Date.now();
   const told = await readPasskeys();
   const userId = told?.user_id ?? before?.user_id;
-  if (!told || !userId) return;
+  // A passkey may have been made since.
+  const isOld = Date.now() - asked >= FRESH_MS;
+  if (!told || !userId || isOld) return;
   const { rp_id: rpId, name, display_name: displayName, accepted } = told;
   await signal("signalAllAcceptedCredentials", {
     rpId,

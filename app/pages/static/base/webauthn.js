@@ -8,6 +8,11 @@ import { onDemand } from "./retry.js";
 
 /** @import { Schemas } from "../../types" */
 
+/** Of locks: exclusive while a passkey is made, shared while the browser is told of passkeys. */
+export const MAKING = "gatehouse-passkey";
+/** For how long a passkey waits until what is told has arrived; older lists are told no more. */
+export const FRESH_MS = 5000;
+
 /** @type {AbortController | null} */
 let current = null;
 
@@ -66,6 +71,28 @@ export function createPasskey(options) {
       (await byHand()).creationOptions(options);
     return navigator.credentials.create({ publicKey, signal });
   });
+}
+
+/**
+ * Makes a passkey and has the service accept it. In no tab is the browser told meanwhile of a list
+ * in which it is missing: it would remove the passkey.
+ * @template T
+ * @param {() => Promise<T>} work
+ * @returns {Promise<T>}
+ */
+export async function whileMaking(work) {
+  let isBegun = false;
+  const begin = () => {
+    isBegun = true;
+    return work();
+  };
+  try {
+    const patience = { signal: AbortSignal.timeout(FRESH_MS) };
+    return /** @type {T} */ (await navigator.locks.request(MAKING, patience, begin));
+  } catch (error) {
+    if (isBegun) throw error;
+  }
+  return work();
 }
 
 /**
