@@ -68,7 +68,7 @@ WORDS = {
         unknown_address="unbekannt",
         methods={
             "password": "Passwort",
-            "external_auth": "anderer Dienst",
+            "external_auth": "Konto bei einem anderen Dienst",
             "passkey": "Passkey",
             "totp": "Authenticator-App",
             "recovery_code": "Wiederherstellungscode",

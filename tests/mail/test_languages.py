@@ -106,7 +106,7 @@ def test_an_account_has_a_language_of_its_own(rt, api, user, mailbox):
     api.post("/auth/password/reset/request", body, headers=headers).ok()
     mail = mailbox.only()
     assert mail["Subject"] == "Gatehouse: Passwort zurücksetzen"
-    assert "Der Link funktioniert einmal und 1 Stunde lang." in text_of(mail)
+    assert "Der Link ist 1 Stunde lang gültig und funktioniert nur einmal." in text_of(mail)
 
 
 @pytest.mark.both_databases
@@ -185,7 +185,7 @@ def test_what_is_left_of_the_time_is_told_in_the_same_language(rt, mailbox, cloc
             token=TOKEN,
         )
     clock.advance(seconds=125)
-    assert "Der Link funktioniert einmal und 57 Minuten lang." in text_of(mailbox.only())
+    assert "Der Link ist 57 Minuten lang gültig" in text_of(mailbox.only())
 
 
 def test_a_mail_that_a_version_without_languages_queued_is_english(rt, mailbox):
