@@ -66,11 +66,14 @@ def send(
     purpose: LinkPurpose,
     address: str,
     browser: str | None = None,
+    *,
+    is_answer: bool = True,
 ) -> bool:
     """Mail a new token to an address, replacing the account's last one for this purpose.
 
-    `browser` is the digest of the id of the browser that asks for it. False, and nothing is sent,
-    within the cooldown of the last one. The caller has locked the account, or just created it.
+    `browser` is the digest of the id of the browser that asks for it. It goes by the browser's
+    language if it answers its reader. False, and nothing is sent, within the cooldown of the last
+    one. The caller has locked the account, or just created it.
     """
     now = rt.clock.now()
     if seconds_left(rt, session, account.id, purpose, address):
@@ -97,6 +100,7 @@ def send(
         username=account.username,
         token=token,
         language=account.language,
+        is_answer=is_answer,
         lifetime=seconds,
     )
     return True

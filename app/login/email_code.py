@@ -166,6 +166,7 @@ def _mail(rt: Runtime, found: Account, code: str, seconds: int) -> None:
                 account.email,
                 expires_at=expires_at,
                 language=account.language,
+                is_answer=True,
                 lifetime=seconds,
                 username=account.username,
                 code=code,

@@ -23,7 +23,7 @@ from app.mail.models import MailStatus, OutboxMail
 from app.mail.rendering import Rendered, render
 from app.mail.smtp_failures import Undeliverable
 from app.mail.templates import DESCRIPTIONS, Template
-from app.mail.words import ENGLISH
+from app.mail.words import ENGLISH, WORDS
 from app.settings import frontend_keys, mail_keys
 from app.settings import service as settings
 from app.web import site
@@ -213,8 +213,9 @@ def unseal(secret_box: SecretBox, mail: OutboxMail) -> Content:
     payload = secret_box.open(mail.payload or "", name_of(mail.id))
     values = cast("dict[str, str]", json.loads(payload))
     end = values.pop(EXPIRES_AT, None)
-    language = values.pop(LANGUAGE, ENGLISH)  # older versions stored none
-    return Content(values, datetime.fromisoformat(end) if end else None, language)
+    language = values.pop(LANGUAGE, ENGLISH)  # older versions stored none, newer ones know more
+    known = language if language in WORDS else ENGLISH
+    return Content(values, datetime.fromisoformat(end) if end else None, known)
 
 
 def name_of(mail_id: str) -> str:

@@ -50,24 +50,25 @@ def queue(
     due_at: datetime | None = None,
     topic: str | None = None,
     language: str | None = None,
+    is_answer: bool = False,
     lifetime: int | None = None,
     **values: str,
 ) -> None:
     """Queue a mail within the running transaction; it is sent soon after the commit.
 
     From `expires_at` on, its content is useless and it is no longer sent. Before `due_at` it is not
-    sent either. `topic` is what it is found by. `language` is the BCP 47 tag of its reader, see
-    `language_of`, `lifetime` the seconds that its link or code works for. `values` are the
-    template's others.
+    sent either. `topic` is what it is found by. `language` is the BCP 47 tag of its reader, who
+    has just asked for it if `is_answer`: see `language_of`. `lifetime` is for how many seconds its
+    link or code works. `values` are the template's others.
     """
     mail_id, now = random_uuid(), rt.clock.now()
-    content = _content(rt, template, values, language, lifetime)._replace(expires_at=expires_at)
+    content = _content(rt, template, values, language, lifetime, is_answer=is_answer)
     session.add(
         OutboxMail(
             id=mail_id,
             template=template,
             recipient=recipient,
-            payload=delivery.seal(rt.secret_box, mail_id, content),
+            payload=delivery.seal(rt.secret_box, mail_id, content._replace(expires_at=expires_at)),
             status=MailStatus.QUEUED,
             attempts=0,
             created_at=now,
@@ -92,12 +93,12 @@ def send_now(
     lifetime: int | None = None,
     **values: str,
 ) -> None:
-    """Send a mail synchronously; what it says as for `queue`.
+    """Send a mail synchronously to its reader, who waits for it; what it says as for `queue`.
 
     Never call it within a transaction: it may take as long as the SMTP server does.
     Raises: MailNotConfigured, MailDeliveryFailed.
     """
-    content = _content(rt, template, values, language, lifetime)
+    content = _content(rt, template, values, language, lifetime, is_answer=True)
     mail = delivery.ready_mail(rt, random_uuid(), template, recipient, content)
     try:
         send_ready(rt, mail)
@@ -105,18 +106,19 @@ def send_now(
         raise MailDeliveryFailed from error
 
 
-def language_of(rt: Runtime, template: Template, tag: str | None, html: str = "") -> str:
-    """Return the language of a mail to somebody who has chosen this one; None: has not yet.
+def language_of(
+    rt: Runtime, template: Template, tag: str | None, html: str = "", *, is_answer: bool = False
+) -> str:
+    """Return the language of a mail to somebody who has chosen `tag`; None: has chosen none.
 
-    Then it is the site's first, but for a mail that answers its reader's own request: what the
-    browser asks for. So nobody chooses the language in which others are warned. An operator's own
-    `html`, by default what is set, is for all: words that are filled in are in the site's first.
+    If that is not offered, it is what the browser asks for, of an answer to its reader's own
+    request only: nobody chooses in which language others are warned or invited. Else it is the
+    site's first. An operator's own `html`, by default what is set, is for all: words that are
+    filled in are in the site's first.
     """
     offered = rt.settings.get(page_keys.PAGES_LANGUAGES)
     if html or own_html(rt, template):
         return offered[0]
-    # Only what somebody has asked for has a lifetime.
-    is_answer = "expires_in" in DESCRIPTIONS[template].variables
     asked = languages.of_request(offered) if is_answer else None
     return languages.best(tag, offered) or asked or offered[0]
 
@@ -136,9 +138,11 @@ def _content(
     values: Mapping[str, str],
     tag: str | None,
     lifetime: int | None,
+    *,
+    is_answer: bool,
 ) -> Content:
     """Complete what a mail says, and check that: a missing value would show as `{{name}}`."""
-    language, known = language_of(rt, template, tag), DESCRIPTIONS[template]
+    language, known = language_of(rt, template, tag, is_answer=is_answer), DESCRIPTIONS[template]
     complete = {**values, "site_name": site_name(rt)}
     if lifetime is not None:
         complete |= lifetime_in_words(template, lifetime, language)

@@ -67,6 +67,6 @@ def send_reset_mail(rt: Runtime, by: Operator, who: str | int) -> Account:
         reset = LinkPurpose.PASSWORD_RESET, account.email
         if seconds := tokens.seconds_left(rt, session, account.id, *reset):
             raise RateLimited(retry_after=seconds)
-        tokens.send(rt, session, account, *reset)
+        tokens.send(rt, session, account, *reset, is_answer=False)
         users.record_by(rt, session, by, Action.USER_REQUEST_PASSWORD_RESET, account)
     return account

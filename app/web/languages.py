@@ -22,11 +22,9 @@ def of_request(offered: tuple[str, ...]) -> str | None:
     if not has_request_context():
         return None
     chosen = request.cookies.get(COOKIE)
-    return (
-        chosen
-        if chosen in offered
-        else _preferred(request.headers.get("Accept-Language", ""), offered)
-    )
+    if chosen in offered:
+        return chosen
+    return _preferred(request.headers.get("Accept-Language", ""), offered)
 
 
 @lru_cache(KEPT_ANSWERS)

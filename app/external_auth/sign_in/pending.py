@@ -148,6 +148,7 @@ def request_verification_mail(rt: Runtime, *, flow_token: str, email: str, brows
             email=address,
             provider_name=provider.display_name,
             language=owner.language if owner else None,
+            is_answer=True,
             lifetime=seconds,
             token=mail_token,
         )
