@@ -271,7 +271,8 @@ def _ready_mail(rt: Runtime, row: OutboxMail, stored: Content) -> ReadyMail:
     if stored.expires_at is not None and now - row.created_at > LIFETIME_REFRESH_AFTER:
         # The stored text states the lifetime that was left when the mail was queued.
         left = max(0, int((stored.expires_at - now).total_seconds()))
-        told = {"expires_in": words.rounded_duration(left, stored.language)}
+        names = {"expires_in"} | ({"good_for"} & stored.values.keys())
+        told = dict.fromkeys(names, words.rounded_duration(left, stored.language))
         stored = stored._replace(values={**stored.values, **told})
     return delivery.ready_mail(rt, row.id, Template(row.template), row.recipient, stored)
 

@@ -202,6 +202,23 @@ def test_what_is_left_of_the_time_is_told_in_the_same_language(rt, mailbox, cloc
     assert "Der Link ist 57 Minuten lang gültig" in text_of(mailbox.only())
 
 
+def test_of_a_late_code_too_what_is_left_is_told(rt, mailbox, clock):
+    with rt.transaction() as session:
+        service.queue(
+            rt,
+            session,
+            Template.SIGN_IN_CODE,
+            "ada@example.com",
+            expires_at=clock.now() + timedelta(minutes=10),
+            language="de",
+            lifetime=600,
+            username="Ada",
+            code="12345678",
+        )
+    clock.advance(seconds=125)
+    assert "Er ist 7 Minuten lang gültig" in text_of(mailbox.only())
+
+
 @pytest.mark.parametrize("stored", [{}, {"language": "fr"}])
 def test_a_mail_that_another_version_queued_may_be_english(rt, mailbox, stored):
     queue(rt, language="de")
