@@ -95,6 +95,11 @@ def test_a_mail_with_a_link_is_sent(rt, api, flow, mailbox, clock):
     assert "Corp <SSO>" not in html
 
 
+def test_the_mail_is_in_the_language_of_the_browser_that_asks(api, flow, mailbox):
+    ask(api, flow, headers={"Accept-Language": "de"}).ok()
+    assert mailbox.only()["Subject"] == "Gatehouse: E-Mail-Adresse bestätigen"
+
+
 def test_the_mail_says_what_its_link_opens(api, flow, mailbox):
     """Who confirms for somebody else lets them in, and must be able to know that."""
     ask(api, flow).ok()

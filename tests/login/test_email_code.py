@@ -90,6 +90,12 @@ def test_a_code_is_sent_and_signs_in(rt, api, user, sink, flow_token):
     assert everything_in_redis(rt).count("gatehouse:email-code:") == 0
 
 
+def test_the_mail_is_in_the_language_of_the_browser_that_asks(api, sink, flow_token):
+    send_code(api, flow_token, headers={"Accept-Language": "de"}).ok()
+    [mail] = sink.received
+    assert "5 Minuten" in text_of(mail.message)
+
+
 def test_the_mail_is_sent_before_the_answer_and_never_through_the_outbox(rt, api, sink, flow_token):
     send_code(api, flow_token).ok()
     assert len(sink.received) == 1

@@ -60,6 +60,12 @@ def test_the_code_from_the_mail_signs_in(rt, api, user):
     api.me().ok()
 
 
+def test_the_mail_is_in_the_language_of_the_browser_that_asks(rt, api, user):
+    start(api, user.email, headers={"Accept-Language": "de"})
+    [mail] = mails(rt)
+    assert (mail["lang"], mail["good_for"]) == ("de", "10 Minuten")
+
+
 def test_the_mail_leaves_by_the_outbox_and_says_never_to_pass_the_code_on(rt, api, user):
     with RecordingSmtpServer() as sink:
         use_smtp(rt, sink.port)
