@@ -193,12 +193,16 @@ def _tell_of_more(rt: Runtime, session: Session, account: Account, topic: str, u
     since, until = now - NOTICES_WITHIN, now + SKEW
     if mail_queries.find_notice(session, account.email, topic, since, until) is not None:
         return
-    event = (
-        f"More than {MOST_NOTICES} new browsers have signed in to your account within 24 hours. "
-        f"Until tomorrow, there are no more mails about new ones. See where it is signed in: {url}"
+    language = mail.language_of(rt, Template.SECURITY_NOTICE, account.language)
+    notices.queue_notice(
+        rt,
+        session,
+        account.email,
+        topic=topic,
+        language=language,
+        username=account.username,
+        event=WORDS[language].more_sign_ins.format(MOST_NOTICES, url),
     )
-    about = {"username": account.username, "event": event}
-    notices.queue_notice(rt, session, account.email, topic=topic, **about)
 
 
 def _security_url(rt: Runtime) -> str:

@@ -15,6 +15,7 @@ from app.mail import delivery, queries
 from app.mail.models import OutboxMail
 from app.mail.service import queue
 from app.mail.templates import Template
+from app.mail.words import ENGLISH
 
 GATHERED_FOR = timedelta(minutes=10)
 # What is mailed of any number of changes: as many as fit here, and the last.
@@ -30,10 +31,19 @@ def queue_notice(
     username: str,
     event: str,
     topic: str | None = None,
+    language: str = ENGLISH,
 ) -> None:
-    """Queue a notice within the running transaction; `event` is the sentence in it."""
-    kind = Template.SECURITY_NOTICE
-    queue(rt, session, kind, recipient, topic=topic, username=username, event=event)
+    """Queue a notice within the running transaction; `event`, in `language`, is what it tells."""
+    queue(
+        rt,
+        session,
+        Template.SECURITY_NOTICE,
+        recipient,
+        topic=topic,
+        language=language,
+        username=username,
+        event=event,
+    )
 
 
 def queue_notice_of_switch(

@@ -142,13 +142,11 @@ def unknown_placeholders(rendered: Rendered) -> list[str]:
 
 @cache
 def built_in(name: str, language: str) -> TemplateText:
-    """Return a built-in template, in English if it has no other: its body inside the shared layout.
+    """Return a built-in template: its body inside the shared layout.
 
     The preheader is what a list of mails shows beside the subject. The address behind each button
     is repeated at the end, for readers who cannot click it.
     """
-    if not (FOLDER / language / f"{name}.html").exists():
-        language = ENGLISH
     body = _read(f"{language}/{name}")
     [subject], [preheader] = _SUBJECT.findall(body), _PREHEADER.findall(body)
     buttons = _BUTTON.findall(body)

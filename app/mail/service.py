@@ -143,6 +143,8 @@ def _content(
 ) -> Content:
     """Complete what a mail says, and check that: a missing value would show as `{{name}}`."""
     language, known = language_of(rt, template, tag, is_answer=is_answer), DESCRIPTIONS[template]
+    if template is Template.SECURITY_NOTICE:
+        language = tag or words.ENGLISH  # of the sentence in it
     complete = {**values, "site_name": site_name(rt)}
     if lifetime is not None:
         complete |= lifetime_in_words(template, lifetime, language)

@@ -25,6 +25,7 @@ class Words:
     unknown_address: str
     methods: Mapping[str, str]
     both: str
+    more_sign_ins: str
 
 
 WORDS = {
@@ -51,6 +52,8 @@ WORDS = {
             "email_code": "code by e-mail",
         },
         both="{} and {}",
+        more_sign_ins="More than {} new browsers have signed in to your account within 24 hours. "
+        "Until tomorrow, there are no more mails about new ones. See where it is signed in: {}",
     ),
     "de": Words(
         footer="Diese E-Mail wurde von {{site_name}} automatisch gesendet.",
@@ -75,6 +78,9 @@ WORDS = {
             "email_code": "Code per E-Mail",
         },
         both="{} und {}",
+        more_sign_ins="In Ihrem Konto haben sich innerhalb von 24 Stunden mehr als {} neue Browser "
+        "angemeldet. Bis morgen werden keine weiteren gemeldet. Wo Ihr Konto angemeldet ist, sehen "
+        "Sie hier: {}",
     ),
     "zh-CN": Words(
         footer="此邮件由 {{site_name}} 自动发送。",
@@ -99,6 +105,8 @@ WORDS = {
             "email_code": "邮件验证码",
         },
         both="{}和{}",
+        more_sign_ins="24 小时内有超过 {} 个新浏览器登录了您的账户。"
+        "在明天之前，不再发送有关新浏览器的邮件。在此查看账户的登录位置：{}",  # noqa: RUF001
     ),
 }
 

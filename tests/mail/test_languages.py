@@ -26,8 +26,6 @@ FIREFOX = {
 }
 GERMAN = '{"language":"de-AT"}'
 ACTIVATE = {ENGLISH: "activate your account", "de": "Konto aktivieren", "zh-CN": "激活您的账户"}
-# It is made of English sentences about what happened, so all of it is English.
-ENGLISH_ONLY = {Template.SECURITY_NOTICE}
 
 
 # --- what there is -------------------------------------------------------------------------------
@@ -38,9 +36,9 @@ def test_mails_have_the_languages_of_the_pages():
 
 
 @pytest.mark.parametrize("language", [language for language in WORDS if language != ENGLISH])
-def test_every_mail_but_the_security_notice_is_translated(language):
+def test_every_mail_is_translated(language):
     files = {path.stem for path in (FOLDER / language).iterdir()}
-    assert files == set(Template) - ENGLISH_ONLY
+    assert files == set(Template)
     for template in files:
         ours, theirs = built_in(template, ENGLISH), built_in(template, language)
         assert ours.subject != theirs.subject
@@ -147,7 +145,7 @@ def test_a_stranger_does_not_choose_the_language_of_a_warning(rt, signed_in, use
     assert "Browser: Firefox on Windows" in text_of(mail)
 
 
-def test_a_security_notice_is_english_as_a_whole(rt, signed_in, user, mailbox):
+def test_a_notice_whose_sentence_is_english_is_so_as_a_whole(rt, signed_in, user, mailbox):
     mailbox.read()
     configure(rt, pages_languages=["de"])
     change_user(rt, user, preferences=GERMAN)
@@ -157,6 +155,18 @@ def test_a_security_notice_is_english_as_a_whole(rt, signed_in, user, mailbox):
     assert mail["Subject"] == "Gatehouse: security notice"
     assert 'lang="en"' in html_of(mail)
     assert "sent this mail automatically" in text_of(mail)
+
+
+def test_that_there_were_more_sign_ins_is_told_in_the_language_of_the_account(
+    rt, signed_in, user, mailbox
+):
+    change_user(rt, user, preferences=GERMAN)
+    for _ in range(11):
+        signed_in.stranger().login(user).ok()
+    mail = mailbox.read()[-1]
+    assert mail["Subject"] == "Gatehouse: Sicherheitshinweis"
+    assert "innerhalb von 24 Stunden mehr als 10 neue Browser angemeldet" in text_of(mail)
+    assert 'lang="de"' in html_of(mail)
 
 
 # --- an operator's own text, and other times ------------------------------------------------------
