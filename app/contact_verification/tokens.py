@@ -71,9 +71,9 @@ def send(
 ) -> bool:
     """Mail a new token to an address, replacing the account's last one for this purpose.
 
-    `browser` is the digest of the id of the browser that asks for it. It goes by the browser's
-    language if it answers its reader. False, and nothing is sent, within the cooldown of the last
-    one. The caller has locked the account, or just created it.
+    `browser` is the digest of the id of the browser that asks for it. `is_answer`: the reader has
+    just asked for it. False, and nothing is sent, within the cooldown of the last one. The caller
+    has locked the account, or just created it.
     """
     now = rt.clock.now()
     if seconds_left(rt, session, account.id, purpose, address):
