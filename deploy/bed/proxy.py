@@ -52,7 +52,8 @@ class Proxy:
         # Started as root, nginx would switch to a user who cannot read a private folder.
         user = "user root;" if os.geteuid() == 0 else ""
         texts = {
-            "main": f"daemon off; {user} pid {folder}/pid; error_log {self.error_log};",
+            "main": f"daemon off; {user} pid {folder}/pid; error_log {self.error_log};"
+            " worker_processes auto;",
             "http": "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds),
             "log": f"access_log {self.access_log} gatehouse; error_log {self.error_log} crit;",
             "listen-http": f"listen 127.0.0.1:{self.plain_port};",
