@@ -29,7 +29,9 @@ COPY app app
 COPY bin/gatehouse bin/lib.sh bin/
 # Compiled now: the file system is read-only later.
 RUN python -m compileall -q -j 0 app wsgi.py
-USER gatehouse
+# By its number: a name does not tell Kubernetes that this is not root (runAsNonRoot). Any other user
+# will do, if the folders below and /tmp are mounted so that it may write them.
+USER 10001
 VOLUME ["/srv/instance", "/srv/avatars"]
 EXPOSE 8000
 STOPSIGNAL SIGTERM
