@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_network
 from typing import ClassVar
 
+import kubernetes_validate
 import pytest
 import yaml
 
@@ -79,29 +80,34 @@ def test_every_file_of_the_folder_is_applied():
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on the PATH")
 @pytest.mark.parametrize("component", [None, "openshift"])
-def test_kustomize_builds_it(tmp_path, component):
-    shutil.copytree(ROOT / "deploy" / "nginx", tmp_path / "nginx")
-    shutil.copytree(FOLDER, tmp_path / "kubernetes")
-    (tmp_path / "own").mkdir()
-    own = {
-        "resources": ["../kubernetes"],
-        "components": [f"../kubernetes/{component}"] if component else [],
-        "images": [{"name": "gatehouse", "newName": "registry.example.com/g", "newTag": "1"}],
-    }
-    (tmp_path / "own" / "kustomization.yaml").write_text(yaml.safe_dump(own))
-    command = ["kubectl", "kustomize", str(tmp_path / "own")]
+def test_kustomize_builds_what_the_documentation_has_operators_write(tmp_path, component):
+    deploy, own = tmp_path / "gatehouse" / "deploy", tmp_path / "own"
+    shutil.copytree(CONFIGURATION, deploy / "nginx")
+    shutil.copytree(FOLDER, deploy / "kubernetes")
+    own.mkdir()
+    [text] = re.findall(r"```yaml\n(resources: .*?)```", OPERATIONS, re.DOTALL)
+    if component:
+        [line] = re.findall(rf"`(components: .*/{component}\])`", OPERATIONS)
+        text += line
+    (own / "kustomization.yaml").write_text(text)
+    shutil.copy(FOLDER / "nginx" / "listen-https.conf", own)
+    command = ["kubectl", "kustomize", str(own)]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     objects = list(yaml.safe_load_all(built.stdout))
-    assert {each["metadata"]["namespace"] for each in objects} == {"gatehouse"}
+    for each in objects:
+        assert each["metadata"]["namespace"] == "gatehouse"
+        kubernetes_validate.validate(each, kubernetes_validate.latest_version(), strict=True)
     for pod in (each["spec"]["template"]["spec"] for each in objects if each["kind"] in PODS):
         assert ("fsGroup" in pod["securityContext"]) is (component is None)
-        assert pod["containers"][0]["image"] == "registry.example.com/g:1"
+        assert pod["containers"][0]["image"].startswith("registry.example.com/gatehouse:")
     maps = {e["metadata"]["name"].rpartition("-")[0]: e["data"] for e in objects if "data" in e}
+    assert maps.pop("gatehouse") == variables("gatehouse.env")
     for path, file in nginx_files().items():
         folder, _, name = path.rpartition("/")
         key = f"nginx-{folder.replace('.', '-')}" if folder else "nginx"
-        assert maps[key][name] == file.read_text(), path
+        assert maps[key].pop(name) == file.read_text(), path
+    assert not any(maps.values())
 
 
 def test_the_environment_is_accepted_and_the_same_as_with_compose():
