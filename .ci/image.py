@@ -1,4 +1,4 @@
-"""Builds the image and uses it: read-only, as its user, on PostgreSQL and Valkey.
+"""Builds the image and uses it: read-only, as its user and as any, on PostgreSQL and Valkey.
 
     PYTHONPATH=. .venv/bin/python .ci/image.py
 
@@ -27,7 +27,9 @@ from tests.support.servers import PrivatePostgres, PrivateValkey, short_folder
 ROOT = Path(__file__).resolve().parents[1]
 RELEASE = "trixie"
 PACKAGES = "ca-certificates,python3-venv,python-is-python3"
-USER_ID = 10001
+OWN_USER = "10001:10001"
+# As OpenShift starts it: a number that is in no list of users, in root's group.
+ANY_USER = "1000660000:0"
 START_SECONDS = 30
 BUILDER = {"BUILDAH_ISOLATION": "chroot"}
 
@@ -138,7 +140,6 @@ def mounted(folder: Path, image: str, *shared: Path) -> Iterator["Container"]:
         for name in ("instance", "avatars"):
             volume = folder / name
             volume.mkdir(mode=0o700)
-            os.chown(volume, USER_ID, USER_ID)
             mount("--bind", str(volume), str(tree / "srv" / name))
         yield Container(tree, json.loads(run("buildah", "inspect", container)))
 
@@ -153,15 +154,24 @@ class Container:
         self._workdir = str(config["WorkingDir"])
         self.command: list[str] = list(config["Cmd"])  # type: ignore[call-overload]
         self.check: list[str] = config["Healthcheck"]["Test"][1:]  # type: ignore[index]
-        if config["User"] != "gatehouse":
+        self._user = OWN_USER
+        if config["User"] != OWN_USER.partition(":")[0]:
             raise AssertionError(f"runs as {config['User']}")
 
+    def become(self, user: str) -> None:
+        """Run commands as this `uid:gid` from now on; the volumes become its own."""
+        self._user = user
+        for name in ("instance", "avatars"):
+            run("chown", "-R", user, str(self._tree / "srv" / name))
+
     def start(self, command: list[str], **variables: str) -> subprocess.Popen[bytes]:
-        """Start a command as the image's user, with its environment and no other."""
+        """Start a command with the image's environment and no other, without any capability."""
         pairs = [*self._environment, *(f"{name}={value}" for name, value in variables.items())]
         inner = f"cd {self._workdir} && exec {shlex.join(['env', '-i', *pairs, *command])}"
-        user = f"{USER_ID}:{USER_ID}"
-        return subprocess.Popen(["chroot", f"--userspec={user}", self._tree, "sh", "-c", inner])
+        user, _, group = self._user.partition(":")
+        locked = ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups"]
+        locked += ["--bounding-set=-all", "--inh-caps=-all", "--no-new-privs", "sh", "-c", inner]
+        return subprocess.Popen(["chroot", str(self._tree), *locked])
 
     def run(self, command: list[str], **variables: str) -> int:
         """Run a command to its end; return its exit code."""
@@ -217,12 +227,14 @@ def main() -> None:
             ):
                 for path in (first, second, *second.iterdir()):
                     path.chmod(0o777)
-                use(container, postgres.cluster.create("gatehouse"), valkey.url)
+                for database, user in (("own", OWN_USER), ("any", ANY_USER)):
+                    container.become(user)
+                    use(container, postgres.cluster.create(database), valkey.url)
             run("buildah", "rmi", image)
     except Unable as reason:
         print(f".ci/image.py: {reason}, so no image was built", file=sys.stderr)
         return
-    print(".ci/image.py: the image was built, started, used and stopped")
+    print(".ci/image.py: the image was built, started, used and stopped, also as any user")
 
 
 if __name__ == "__main__":
