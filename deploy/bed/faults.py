@@ -36,6 +36,11 @@ class Fault:
         # Whether the fault could be brought about.
         self.was_effective = True
 
+    @classmethod
+    def is_possible(cls, bed: Bed) -> bool:
+        """Return whether the fault can be brought about on this machine."""
+        return bed.disks_are_small or not cls.fills_a_disk
+
     def begin(self) -> None:
         """Bring the fault about."""
 
@@ -122,6 +127,41 @@ class PostgresIsFull(Fault):
     def end(self) -> None:
         for connection in self._taken:
             connection.close()
+
+
+class StandbyIsPromoted(Fault):
+    """The primary crashes for good, and its standby takes over; later there is a new standby."""
+
+    name = "PostgreSQL's standby is promoted"
+    must_be_noticed = True
+
+    def begin(self) -> None:
+        self.bed.database.fail_over()
+        if self.bed.pgbouncer is not None:
+            self.bed.pgbouncer.lead_to(self.bed.postgres)
+            self.bed.pgbouncer.reload()
+
+    def end(self) -> None:
+        self.bed.database.renew_standby()
+
+
+class PgBouncerRestarts(Fault):
+    """It stops and starts again; every connection through it is cut."""
+
+    name = "PgBouncer restarts"
+    must_be_noticed = True
+
+    @classmethod
+    def is_possible(cls, bed: Bed) -> bool:
+        return bed.pgbouncer is not None
+
+    def begin(self) -> None:
+        assert self.bed.pgbouncer is not None
+        self.bed.pgbouncer.stop()
+
+    def end(self) -> None:
+        assert self.bed.pgbouncer is not None
+        self.bed.pgbouncer.start()
 
 
 class ValkeyFault(Fault):
@@ -273,6 +313,8 @@ FAULTS: tuple[type[Fault], ...] = (
     PostgresHangs,
     PostgresIsFull,
     PostgresDiskIsFull,
+    StandbyIsPromoted,
+    PgBouncerRestarts,
     ValkeyRestarts,
     ValkeyHangs,
     ValkeyIsFull,

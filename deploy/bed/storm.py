@@ -95,9 +95,7 @@ class Storm:
 
     def run(self, duration: float, *, hold: float, rest: float) -> Report:
         """Run all faults in turn, repeatedly, until `duration` seconds are over."""
-        possible = [
-            fault for fault in self._faults if self._bed.disks_are_small or not fault.fills_a_disk
-        ]
+        possible = [fault for fault in self._faults if fault.is_possible(self._bed)]
         skipped = [fault.name for fault in self._faults if fault not in possible]
         # Log lines from before this run are not its own.
         logged = {name: len(text) for name, text in self._bed.logs()}
