@@ -102,7 +102,10 @@ def find_pgbouncer() -> str | None:
 
 
 class PgBouncer:
-    """PgBouncer in transaction mode, which leads to one server; a context manager."""
+    """PgBouncer in transaction mode, which leads to one server; a context manager.
+
+    It tells clients for good whether the server was a standby when first connected to; hence `any`.
+    """
 
     def __init__(self, program: str, folder: Path) -> None:
         self._program, self._folder = program, folder
@@ -111,6 +114,7 @@ class PgBouncer:
         (folder / "users.txt").write_text('"postgres" ""\n')
         self._user = unprivileged(folder)
         self.url = f"postgresql://postgres@/{NAME}?host={folder}&port={PORT}"
+        self.url += "&target_session_attrs=any"
 
     def __enter__(self) -> "PgBouncer":
         self.start()

@@ -37,9 +37,9 @@ class Fault:
         self.was_effective = True
 
     @classmethod
-    def is_possible(cls, bed: Bed) -> bool:
-        """Return whether the fault can be brought about on this machine."""
-        return bed.disks_are_small or not cls.fills_a_disk
+    def obstacle(cls, bed: Bed) -> str | None:
+        """Return why the fault cannot be brought about on this machine; None if it can."""
+        return "needs root" if cls.fills_a_disk and not bed.disks_are_small else None
 
     def begin(self) -> None:
         """Bring the fault about."""
@@ -152,8 +152,8 @@ class PgBouncerRestarts(Fault):
     must_be_noticed = True
 
     @classmethod
-    def is_possible(cls, bed: Bed) -> bool:
-        return bed.pgbouncer is not None
+    def obstacle(cls, bed: Bed) -> str | None:
+        return "pgbouncer is not installed" if bed.pgbouncer is None else None
 
     def begin(self) -> None:
         assert self.bed.pgbouncer is not None
