@@ -11,12 +11,10 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from app.core.clock import Clock
 from app.core.logs import Outage
 from app.core.setting_kinds import Key
-from app.store.database import reason_of
+from app.store.database import DATABASE_ERRORS, reason_of
 
 T = TypeVar("T")
 
@@ -87,7 +85,7 @@ class LiveSettings:
         self._stale_at = self._clock.monotonic() + MAX_AGE_SECONDS
         try:
             texts = self._load()
-        except SQLAlchemyError as error:
+        except DATABASE_ERRORS as error:
             if last is None:
                 raise
             self._outage.record_failure(reason_of(error))

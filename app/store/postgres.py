@@ -31,6 +31,8 @@ DEFAULTS: dict[str, Any] = {
 # SQLSTATEs by which a server tells that it is a standby, or takes no writes: 25006 for a write, and
 # 40001 for a read whose rows the primary removed, which has no other reason at our isolation level.
 REFUSED_BY_STANDBY = frozenset({"25006", "40001"})
+# Among servers that will do, libpq prefers some, or shuffles them.
+LIBPQ_CHOOSES = frozenset({"prefer-standby", "random"})
 # A hanging server costs a request at most the sum of these: a check of the connection, the question
 # whether the server is there at all, and a try to connect anew.
 SILENCE_SECONDS = 2.0
@@ -64,7 +66,7 @@ def connect_args(url: str) -> dict[str, Any]:
 
 def install(engine: Engine) -> None:
     """Let reads commit by themselves, and keep no connections that are of no use."""
-    event.listen(engine, "do_connect", _connect)
+    event.listen(engine, "do_connect", Servers().connect)
     event.listen(engine, "connect", _set_up)
     event.listen(engine, "checkout", _check)
     event.listen(engine, "begin", _begin)
@@ -72,7 +74,55 @@ def install(engine: Engine) -> None:
     event.listen(engine, "handle_error", _judge)
 
 
-def _connect(dialect: Any, _record: object, args: Any, parameters: dict[str, Any]) -> Any:
+class Servers:
+    """The servers that a URL names. The one that was connected to last is tried first.
+
+    libpq would go through the list for each connection, and never get past one that is silent.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, str] = {}
+
+    def connect(self, dialect: Any, _record: object, args: Any, parameters: dict[str, Any]) -> Any:
+        """Connect to the first that does not refuse.
+
+        Raises: psycopg2.OperationalError, TakesNoWrites if any was a standby.
+        """
+        servers = _servers(parameters)
+        if len(servers) == 1:
+            return _connect(dialect, args, parameters)
+        refusals = []
+        for server in sorted(servers, key=lambda each: each != self._last):
+            silence = NoAnswer(f"PostgreSQL did not answer in time at {server}")
+            try:
+                with gevent.Timeout(CONNECT_SECONDS / len(servers), silence):
+                    connection = _connect(dialect, args, parameters | server)
+            except psycopg2.OperationalError as error:
+                refusals.append(error)
+            else:
+                self._last = server
+                return connection
+        raise next((one for one in refusals if isinstance(one, TakesNoWrites)), refusals[-1])
+
+
+def _servers(parameters: dict[str, Any]) -> list[dict[str, str]]:
+    """Return the parameters that name each server alone; one if libpq has to choose by itself."""
+    choices = {parameters.get(name) for name in ("target_session_attrs", "load_balance_hosts")}
+    if choices & LIBPQ_CHOOSES:
+        return [{}]
+    lists = {
+        name: str(parameters[name]).split(",")
+        for name in ("host", "hostaddr", "port")
+        if parameters.get(name)
+    }
+    number = max(map(len, lists.values()), default=1)
+    return [
+        {name: each[n if len(each) > 1 else 0] for name, each in lists.items()}
+        for n in range(number)
+    ]
+
+
+def _connect(dialect: Any, args: Any, parameters: dict[str, Any]) -> Any:
     host = str(parameters.get("host") or "")
     # libpq would wait for the DNS in C.
     if host and host[0] not in "/@" and "," not in host and not parameters.get("hostaddr"):

@@ -1,1 +1,1 @@
-"""The test bed: nginx, two instances, PostgreSQL and Valkey, as real processes on this machine."""
+"""The test bed: nginx, two instances and their stores, as real processes on this machine."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from app.core.runtime import Runtime
+from deploy.bed.database import Pair, PgBouncer, find_pgbouncer
 from deploy.bed.proxy import Proxy
 from tests.support import live, servers
 from tests.support.live import LiveService
@@ -19,8 +20,6 @@ from tests.support.live import LiveService
 INSTANCES = ("one", "two")
 DISK_BYTES = 64 * 1024 * 1024
 DATABASE_DISK_BYTES = 512 * 1024 * 1024
-# An acknowledged change must survive a crash of PostgreSQL, but not one of this machine.
-DURABLE_ENOUGH = ("fsync=off", "full_page_writes=off", "min_wal_size=32MB", "max_wal_size=64MB")
 AVATAR_PATH = "/internal/avatars"
 
 
@@ -52,11 +51,12 @@ class Bed:
         # Where the instances write, avatars and logs included; small, so that it can be filled.
         self.disk = folder / "disk"
         self.avatars = self.disk / "avatars"
-        self.database_disk = folder / "pg"
         self._settings = settings
         self._clock = folder / "clock"
         # In monotonic seconds; None while the clock is wrong.
         self.clock_is_right_since: float | None = None
+        # None if it is not installed.
+        self.pgbouncer: PgBouncer | None = None
         self.stack = ExitStack()
 
     def __enter__(self) -> "Bed":
@@ -74,22 +74,28 @@ class Bed:
 
     def _start(self) -> None:
         self.set_clock(0.0)
+        database_disks = self.folder / "pg1", self.folder / "pg2"
         self.disks_are_small = all(
             [
                 self._own_disk(self.disk, DISK_BYTES),
-                self._own_disk(self.database_disk, DATABASE_DISK_BYTES),
+                *(self._own_disk(folder, DATABASE_DISK_BYTES) for folder in database_disks),
             ]
         )
         self.avatars.mkdir(mode=0o750)
         (self.folder / "valkey").mkdir()
         enter = self.stack.enter_context
-        self.postgres = enter(servers.PrivatePostgres(self.database_disk, DURABLE_ENOUGH))
+        self.database = enter(Pair(*database_disks))
         self.valkey = enter(servers.PrivateValkey(self.folder / "valkey", persist=True))
-        self.database_url = self.postgres.cluster.create("gatehouse")
-        self.prepare_exit_codes = self.prepare_concurrently(self.database_url)
+        self.prepare_exit_codes = self.prepare_concurrently(self.database.url)
         if any(self.prepare_exit_codes):
             raise servers.NotStarted((self.folder / "prepare.log").read_text())
-        self.instances = [self._instance(name) for name in INSTANCES]
+        # One instance knows both servers; the other goes through PgBouncer, if it is there.
+        urls = [self.database.url, self.database.url]
+        if (program := find_pgbouncer()) is not None:
+            self.pgbouncer = PgBouncer(program, self.folder / "pgbouncer")
+            self.pgbouncer.lead_to(self.postgres)
+            urls[1] = enter(self.pgbouncer).url
+        self.instances = [self._instance(*each) for each in zip(INSTANCES, urls, strict=True)]
         self.proxy = Proxy(
             self.folder / "proxy", [instance.port for instance in self.instances], self.avatars
         )
@@ -117,11 +123,11 @@ class Bed:
             **self._settings,
         }
 
-    def _instance(self, name: str) -> Instance:
+    def _instance(self, name: str, database_url: str) -> Instance:
         folder = self.disk / name
         folder.mkdir()
         os.environ["BED_CLOCK"] = str(self._clock)  # LiveService passes the environment on
-        instance = Instance(folder, self.database_url, self.valkey.url, **self._environment())
+        instance = Instance(folder, database_url, self.valkey.url, **self._environment())
         self.stack.callback(instance.stop)
         return instance
 
@@ -151,6 +157,11 @@ class Bed:
     # --- for tests and faults --------------------------------------------------------------------
 
     @property
+    def postgres(self) -> servers.PrivatePostgres:
+        """The server that takes writes."""
+        return self.database.primary
+
+    @property
     def rt(self) -> Runtime:
         """Access to the bed's database and Redis from this process."""
         return self.instances[0].rt
@@ -164,16 +175,16 @@ class Bed:
             self.clock_is_right_since = time.monotonic()
 
     def fill_database_disk(self) -> bool:
-        """Shrink PostgreSQL's disk to what it holds now.
+        """Shrink the primary's disk to what it holds now.
 
         False if it has grown in the meantime, so that the size no longer suffices: call again.
         """
-        disk = os.statvfs(self.database_disk)
-        return resize(self.database_disk, (disk.f_blocks - disk.f_bfree) * disk.f_frsize)
+        disk = os.statvfs(self.postgres.folder)
+        return resize(self.postgres.folder, (disk.f_blocks - disk.f_bfree) * disk.f_frsize)
 
     def empty_database_disk(self) -> None:
-        """Restore PostgreSQL's disk to its full size."""
-        resize(self.database_disk, DATABASE_DISK_BYTES)
+        """Restore the primary's disk to its full size."""
+        resize(self.postgres.folder, DATABASE_DISK_BYTES)
 
     def client(self) -> live.LiveClient:
         """Return a client of the proxy."""
@@ -228,7 +239,8 @@ def describe(bed: Bed) -> dict[str, Any]:
         "nginx": bed.proxy.url,
         "certificate": str(bed.proxy.certificate),
         "instances": [f"http://127.0.0.1:{instance.port}" for instance in bed.instances],
-        "database": bed.database_url.replace("+psycopg2", ""),
+        "database": bed.database.url,
+        "pgbouncer": bed.pgbouncer.url if bed.pgbouncer else None,
         "valkey": bed.valkey.url,
         "logs": [str(instance.log) for instance in bed.instances] + [str(bed.proxy.folder)],
     }

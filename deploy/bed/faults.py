@@ -36,6 +36,11 @@ class Fault:
         # Whether the fault could be brought about.
         self.was_effective = True
 
+    @classmethod
+    def obstacle(cls, bed: Bed) -> str | None:
+        """Return why the fault cannot be brought about on this machine; None if it can."""
+        return "needs root" if cls.fills_a_disk and not bed.disks_are_small else None
+
     def begin(self) -> None:
         """Bring the fault about."""
 
@@ -122,6 +127,41 @@ class PostgresIsFull(Fault):
     def end(self) -> None:
         for connection in self._taken:
             connection.close()
+
+
+class StandbyIsPromoted(Fault):
+    """The primary crashes for good, and its standby takes over; later there is a new standby."""
+
+    name = "PostgreSQL's standby is promoted"
+    must_be_noticed = True
+
+    def begin(self) -> None:
+        self.bed.database.fail_over()
+        if self.bed.pgbouncer is not None:
+            self.bed.pgbouncer.lead_to(self.bed.postgres)
+            self.bed.pgbouncer.reload()
+
+    def end(self) -> None:
+        self.bed.database.renew_standby()
+
+
+class PgBouncerRestarts(Fault):
+    """It stops and starts again; every connection through it is cut."""
+
+    name = "PgBouncer restarts"
+    must_be_noticed = True
+
+    @classmethod
+    def obstacle(cls, bed: Bed) -> str | None:
+        return "pgbouncer is not installed" if bed.pgbouncer is None else None
+
+    def begin(self) -> None:
+        assert self.bed.pgbouncer is not None
+        self.bed.pgbouncer.stop()
+
+    def end(self) -> None:
+        assert self.bed.pgbouncer is not None
+        self.bed.pgbouncer.start()
 
 
 class ValkeyFault(Fault):
@@ -273,6 +313,8 @@ FAULTS: tuple[type[Fault], ...] = (
     PostgresHangs,
     PostgresIsFull,
     PostgresDiskIsFull,
+    StandbyIsPromoted,
+    PgBouncerRestarts,
     ValkeyRestarts,
     ValkeyHangs,
     ValkeyIsFull,

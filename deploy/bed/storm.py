@@ -50,7 +50,8 @@ class Report:
     changes: int
     events: int
     longest: float
-    skipped: list[str] = field(default_factory=list)
+    # Why a fault, by its name, was not possible.
+    skipped: dict[str, str] = field(default_factory=dict)
 
     def text(self) -> str:
         """Return the report as human-readable text."""
@@ -68,7 +69,7 @@ class Report:
             failures_seen = sum(outcome.failures_seen for outcome in same)
             recovery = max(outcome.recovery for outcome in same)
             lines.append(f"| {name} | {len(same)} | {failures_seen} | {recovery:.1f} s |")
-        lines += [f"| {name} | not possible here | | |" for name in self.skipped]
+        lines += [f"| {name} | not possible: {why} | | |" for name, why in self.skipped.items()]
         lines.append("")
         lines += [f"BROKEN: {what}" for what in self.violations] or ["no invariant broken"]
         return "\n".join(lines)
@@ -95,10 +96,12 @@ class Storm:
 
     def run(self, duration: float, *, hold: float, rest: float) -> Report:
         """Run all faults in turn, repeatedly, until `duration` seconds are over."""
-        possible = [
-            fault for fault in self._faults if self._bed.disks_are_small or not fault.fills_a_disk
-        ]
-        skipped = [fault.name for fault in self._faults if fault not in possible]
+        skipped = {
+            fault.name: obstacle
+            for fault in self._faults
+            if (obstacle := fault.obstacle(self._bed)) is not None
+        }
+        possible = [fault for fault in self._faults if fault.name not in skipped]
         # Log lines from before this run are not its own.
         logged = {name: len(text) for name, text in self._bed.logs()}
         self._actors = create_actors(self._bed, self._ledger, hold)
@@ -210,7 +213,7 @@ class Storm:
                     text = "\n".join(told)[-2500:]
                     self._ledger.add_violation(f"log of {name}, {what!r}: {text}")
 
-    def _report(self, seconds: float, skipped: list[str]) -> Report:
+    def _report(self, seconds: float, skipped: dict[str, str]) -> Report:
         ledger = self._ledger
         self._bed.rt.database.close()  # its connections were cut like all the others
         changes = ledger.compare(self._bed.rt)

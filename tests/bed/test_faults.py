@@ -5,7 +5,7 @@ The long forms are `python -m deploy.bed --storm 3m` and `--storm 1h`, see docs/
 
 import pytest
 
-from deploy.bed.faults import FAULTS
+from deploy.bed.faults import FAULTS, PgBouncerRestarts, StandbyIsPromoted
 from deploy.bed.storm import Storm
 from tests.support.live import eventually
 
@@ -24,6 +24,33 @@ def test_no_write_is_lost_or_doubled_and_all_recovers_by_itself(bed):
     assert report.changes > 50, report.text()
     assert report.events > 50, report.text()
     assert len(report.faults) + len(report.skipped) == len(FAULTS)
+
+
+def test_each_server_takes_over_from_the_other_and_a_standby_is_there_again(bed):
+    was = bed.postgres.folder
+    faults = [StandbyIsPromoted, StandbyIsPromoted]
+    report = Storm(bed, recovery=RECOVERY_SECONDS, faults=faults).run(0, hold=1, rest=REST_SECONDS)
+    assert report.violations == [], report.text()
+    assert report.changes > 10, report.text()
+    assert bed.postgres.folder == was
+    followers = "SELECT string_agg(sync_state, ',') FROM pg_stat_replication"
+    assert bed.postgres.cluster.ask(followers) == "sync"
+
+
+def test_one_instance_goes_through_pgbouncer_and_survives_its_restart(bed):
+    if bed.pgbouncer is None:
+        pytest.skip("pgbouncer is not installed")
+    report = Storm(bed, recovery=RECOVERY_SECONDS, faults=[PgBouncerRestarts]).run(
+        0, hold=1, rest=REST_SECONDS
+    )
+    assert report.violations == [], report.text()
+    with bed.instances[1].client() as client:
+        client.get("/health/ready").ok()
+        bed.pgbouncer.stop()
+        try:
+            client.get("/health/ready").fails(503, "database.error")
+        finally:
+            bed.pgbouncer.start()
 
 
 def test_a_hanging_postgres_is_found_out_and_refuses_nobody_for_long(bed, user):

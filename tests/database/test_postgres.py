@@ -62,21 +62,33 @@ def test_each_form_of_the_url_reaches_it(database_url, redis_url, tmp_path, form
     [
         ("db.example", {"host": "db.example,db.example", "hostaddr": "192.0.2.1,192.0.2.2"}),
         ("/run/postgresql", {"host": "/run/postgresql"}),
-        ("a.example,b.example", {"host": "a.example,b.example"}),
+        (
+            "/run/a,b.example&port=1,2",
+            {
+                "host": "b.example,b.example",
+                "hostaddr": "192.0.2.1,192.0.2.2",
+                "port": "2",
+            },
+        ),
+        (
+            "a.example,b.example&target_session_attrs=prefer-standby",
+            {"host": "a.example,b.example"},
+        ),
     ],
 )
 def test_the_host_is_found_before_libpq_would_wait_for_the_dns(monkeypatch, host, expected):
-    """A certificate is still verified against the name."""
+    """A certificate is still verified against the name. Of several, the last one is seen here."""
     found = [(2, 1, 6, "", (address, 5432)) for address in ("192.0.2.1", "192.0.2.2", "192.0.2.1")]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
     connected = Mock(side_effect=psycopg2.OperationalError("refused"))
-    engine = sa.create_engine(f"postgresql+psycopg2://u@/files?host={host}")
+    named = postgres.connect_args(f"postgresql://u@/files?host={host}")
+    engine = sa.create_engine("postgresql+psycopg2://", connect_args=named)
     monkeypatch.setattr(engine.dialect, "connect", connected)
     postgres.install(engine)
     with pytest.raises(sa.exc.OperationalError, match="refused"):
         engine.connect()
     asked = connected.call_args.kwargs
-    assert {name: asked[name] for name in ("host", "hostaddr") if name in asked} == expected
+    assert {name: asked[name] for name in ("host", "hostaddr", "port") if name in asked} == expected
 
 
 def test_a_host_that_is_not_found_is_a_database_that_does_not_answer(monkeypatch):

@@ -1,6 +1,7 @@
 """PostgreSQL and Redis behind an address that leads to a standby for a while."""
 
 import threading
+import time
 from collections import Counter
 from contextlib import ExitStack, closing, contextmanager
 from itertools import takewhile
@@ -32,8 +33,19 @@ class Pair:
         self.standby = stack.enter_context(servers.StandbyPostgres(folders[1], self.primary))
         self.address = stack.enter_context(MovingAddress(self.primary.socket))
 
+    def wait_for_standby(self):
+        """Return once it has what the primary has by now."""
+        written = self.primary.cluster.ask("SELECT pg_current_wal_lsn()::text")
+        has_it = f"SELECT pg_last_wal_replay_lsn() >= '{written}'"
+        eventually(lambda: self.standby.cluster.ask(has_it), "the standby to follow")
+
     def url(self, options=""):
         return f"postgresql://postgres@127.0.0.1:{self.address.port}/gatehouse{options}"
+
+    def url_of_both(self):
+        """The URL that names both servers, the primary first."""
+        hosts = f"{self.primary.folder},{self.standby.folder}"
+        return f"postgresql://postgres@/gatehouse?host={hosts}&target_session_attrs=read-write"
 
 
 @pytest.fixture
@@ -44,13 +56,13 @@ def pair():
 
 @pytest.fixture
 def serve(pair, tmp_path, live_redis_server):
-    """Start the service on the pair; `options` are those of the database's URL."""
+    """Start the service on the pair, by default at its address."""
     with ExitStack() as stack:
 
-        def start(options=""):
+        def start(url=None):
             # Redis may answer too late on a busy machine: what it did not hear of stays counted.
             many = {"LOGIN_FAILURES": "10000/300"}
-            service = LiveService(tmp_path, pair.url(options), live_redis_server, **many)
+            service = LiveService(tmp_path, url or pair.url(), live_redis_server, **many)
             stack.callback(service.stop)
             service.wait()
             return service
@@ -134,9 +146,26 @@ def test_a_standby_that_becomes_the_primary_is_used_at_once(pair, serve):
         assert refusals(service, user) == [0, 0]
 
 
+def test_a_silent_server_is_passed_over_where_the_url_names_another(pair, serve):
+    """As when the machine of the primary freezes: it is first in the URL, and stays there."""
+    service = serve(pair.url_of_both())
+    user = make_user(service.rt)
+    pair.wait_for_standby()
+    pair.primary.hang()
+    pair.standby.promote()
+    with service.client_on_each_worker() as clients:
+        for client in clients:
+            eventually(lambda c=client: c.login(user).status == 200, "a sign-in", 30)
+            # The other one goes first from now on.
+            began = time.monotonic()
+            for _ in range(5):
+                client.login(user).ok()
+            assert time.monotonic() - began < postgres.CONNECT_SECONDS
+
+
 def test_connections_to_a_standby_are_not_kept(pair, serve):
     """As where the URL takes any server, and connections outlive the failover."""
-    service = serve("?target_session_attrs=any")
+    service = serve(pair.url("?target_session_attrs=any"))
     user = make_user(service.rt)
     with load(service, user) as statuses:
         pair.address.move(pair.standby.socket)

@@ -15,6 +15,7 @@ from app.settings import changes, keys, service
 from app.settings import queries as settings_queries
 from app.settings.models import SystemConfig
 from app.store import live_settings
+from app.store.database import DatabaseReadOnly
 from app.store.live_settings import LiveSettings
 from tests.support.api import ApiClient
 from tests.support.factories import configure
@@ -210,7 +211,10 @@ def test_without_redis_a_change_still_reaches_everybody(rt, other, clock, monkey
     assert lifetime(other) == 60
 
 
-def test_the_last_known_settings_survive_a_lost_database_and_redis(rt, api, monkeypatch, wait_for):
+@pytest.mark.parametrize("error", [GONE, DatabaseReadOnly()], ids=["gone", "a standby"])
+def test_the_last_known_settings_survive_a_lost_database_and_redis(
+    rt, api, monkeypatch, wait_for, error
+):
     """A lost subscription may have missed a change; that is no reason to know nothing."""
     configure(rt, branding_title="Files of Ada")
     load, loads = rt.settings._load, []
@@ -231,7 +235,7 @@ def test_the_last_known_settings_survive_a_lost_database_and_redis(rt, api, monk
 
         def gone():
             loads.append(0)
-            raise GONE
+            raise error
 
         monkeypatch.setattr(rt.settings, "_load", gone)
         loads.clear()

@@ -184,9 +184,9 @@ class PrivatePostgres:
     """A PostgreSQL on a unix socket that tests may crash and suspend; a context manager."""
 
     def __init__(self, folder: Path, settings: Sequence[str] = THROW_AWAY) -> None:
-        self._folder, self._log = folder, folder / "postgres.log"
+        self.folder, self._log = folder, folder / "postgres.log"
         self._settings = ("listen_addresses=", "max_connections=200", *settings)
-        self._user = _unprivileged(folder)
+        self._user = unprivileged(folder)
         self._data = str(folder / "data")
         self.socket = folder / ".s.PGSQL.5432"
         self.cluster = Cluster(f"postgresql+psycopg2://postgres@/postgres?host={folder}")
@@ -194,7 +194,7 @@ class PrivatePostgres:
     def __enter__(self) -> Self:
         command = [str(postgres_binaries() / self._maker[0]), "-D", self._data, *self._maker[1:]]
         subprocess.run(
-            command, check=True, stdout=subprocess.DEVNULL, cwd=self._folder, **self._user
+            command, check=True, stdout=subprocess.DEVNULL, cwd=self.folder, **self._user
         )
         self.start()
         return self
@@ -212,7 +212,7 @@ class PrivatePostgres:
     def start(self) -> None:
         """Start it, for the first time or again."""
         command = [str(postgres_binaries() / "postgres"), "-D", self._data]
-        command += ["-k", str(self._folder)]
+        command += ["-k", str(self.folder)]
         for setting in self._settings:
             command += ["-c", setting]
         with self._log.open("ab") as output:
@@ -221,12 +221,12 @@ class PrivatePostgres:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                cwd=self._folder,
+                cwd=self.folder,
                 start_new_session=True,
                 preexec_fn=before_exec(signal.SIGINT),
                 **self._user,
             )
-        _wait(self._process, self._log, lambda: _postgres_answers(self._folder))
+        _wait(self._process, self._log, lambda: _postgres_answers(self.folder))
 
     @property
     def pid(self) -> int:
@@ -250,7 +250,7 @@ class PrivatePostgres:
 
     def revive(self) -> None:
         """Return once it answers; start it again if it has exited."""
-        while not _postgres_answers(self._folder):
+        while not _postgres_answers(self.folder):
             if self._process.poll() is not None:
                 self.start()
             time.sleep(0.02)
@@ -276,8 +276,10 @@ class PrivatePostgres:
 class StandbyPostgres(PrivatePostgres):
     """A hot standby of another PostgreSQL, which it follows until it is promoted."""
 
-    def __init__(self, folder: Path, primary: PrivatePostgres) -> None:
-        super().__init__(folder)
+    def __init__(
+        self, folder: Path, primary: PrivatePostgres, settings: Sequence[str] = THROW_AWAY
+    ) -> None:
+        super().__init__(folder, settings)
         self._primary = primary
 
     @property
@@ -311,8 +313,8 @@ def postgres_binaries() -> Path:
     return versions[max(versions)]
 
 
-def _unprivileged(folder: Path) -> dict[str, Any]:
-    """Return Popen options for PostgreSQL, which refuses to run as root; hand `folder` over."""
+def unprivileged(folder: Path) -> dict[str, Any]:
+    """Return Popen options for a server that refuses to run as root; hand `folder` over."""
     if os.geteuid() != 0:
         return {}
     nobody = pwd.getpwnam("nobody")
