@@ -265,11 +265,11 @@ def _year_figures(year: Year, row_bytes: dict[str, float]) -> Iterator[Figure]:
     total = 0.0
     for table, rows in year.rows.items():
         total += rows * row_bytes[table]
-        yield Figure(f"{table}, rows", rows / 1e6, " million")
+        yield Figure(f"{table}, rows", rows)
         yield Figure(f"{table}, size", rows * row_bytes[table] / 1e9, " GB")
     yield Figure("all tables", total / 1e9, " GB")
     kept_for_ever = year.audit_rows * row_bytes["audit_log"]
-    yield Figure("entries of the audit log in the year", year.audit_rows / 1e6, " million")
+    yield Figure("entries of the audit log in the year", year.audit_rows)
     yield Figure("if they are kept for ever", kept_for_ever / 1e9, " GB")
     yield Figure("log of the database in the year", year.wal_bytes / 1e9, " GB")
     yield Figure("rows deleted an hour", year.deletions_an_hour)
