@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--list", action="store_true", help="list the scenarios and stop")
     add("--only", type=_scenario_names, metavar="NAMES", help=f"comma-separated, of: {names}")
-    add("--all", action="store_true", help="streams and growth, too, which are large")
+    add("--all", action="store_true", help="the large ones, too, from streams to year")
     add("--quick", action="store_true", help="short runs and small sizes: does it all work?")
     add("--database", choices=(*DATABASES, "both"), default="both")
     add("--without-peers", action="store_true", help="measure this service alone")

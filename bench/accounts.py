@@ -85,6 +85,36 @@ def fill_audit_log(service: Service, rows: int, users: int) -> None:
         cursor.execute("VACUUM ANALYZE audit_log")
 
 
+def let_an_hour_pass(service: Service) -> None:
+    """Leave what an hour leaves to a clean-up; PostgreSQL only.
+
+    Sessions that last a week have expired, and the oldest of 90 days of entries is outdated. Three
+    fifths of the accounts have come back no more for longer than browsers are kept: their only one
+    stays. One in a thousand has an old one beside a new one.
+    """
+    columns = "user_id, digest, name, first_seen_at, last_seen_at, seen_since_reset"
+    last_seen = {"id % 10 < 6": 500, "id % 10 >= 6": 0, "id % 1000 = 7": 450}
+    with database(service) as (cursor, dialect):
+        for statement in dialect.before:
+            cursor.execute(statement)
+        for condition, days in last_seen.items():
+            seen = f"now() - interval '{days} days'"
+            cursor.execute(
+                f"INSERT INTO browsers ({columns})"
+                f" SELECT id, {dialect.digest}, 'Firefox', {seen}, {seen}, true"
+                f" FROM users WHERE {condition}"
+            )
+        cursor.execute(
+            "UPDATE login_sessions SET expires_at = now() - interval '1 minute'"
+            " WHERE user_id % 168 = 0"
+        )
+        cursor.execute(
+            "UPDATE audit_log SET created_at = now() - interval '91 days' WHERE id % 2160 = 0"
+        )
+        cursor.execute("VACUUM ANALYZE browsers, login_sessions, audit_log")
+        cursor.execute("CHECKPOINT")
+
+
 @contextmanager
 def database(service: Service) -> Iterator[tuple[Any, Dialect]]:
     """Yield an autocommit cursor on the service's database, and its dialect."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import case, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, case, delete, exists, func, insert, select, update
 from sqlalchemy.orm import Session, aliased
 
 from app.browsers.models import Browser, Grant, Others
@@ -94,8 +94,21 @@ def list_all(session: Session, user_id: int) -> Sequence[Browser]:
     return session.scalars(theirs.order_by(Browser.last_seen_at.desc(), Browser.id.desc())).all()
 
 
-def delete_unused(session: Session, before: datetime, most: int) -> int:
-    """Delete up to `most` browsers not seen since, but never the last seen of an account."""
+def find_unused(session: Session, before: datetime, most: int) -> Sequence[int]:
+    """Return the ids of up to `most` browsers not seen since, but never an account's last seen.
+
+    Most of what its index has from that time are browsers of those who came back no more.
+    """
+    return session.scalars(select(Browser.id).where(*_is_unused(before)).limit(most)).all()
+
+
+def delete_unused(session: Session, before: datetime, browser_ids: Sequence[int]) -> int:
+    """Delete those of these browsers that are still unused; return how many."""
+    these = Browser.id.in_(browser_ids)
+    return bulk.change(session, delete(Browser).where(these, *_is_unused(before)))
+
+
+def _is_unused(before: datetime) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     newer = aliased(Browser)
     is_newer = newer.last_seen_at > Browser.last_seen_at
     same_time = newer.last_seen_at == Browser.last_seen_at
@@ -104,8 +117,7 @@ def delete_unused(session: Session, before: datetime, most: int) -> int:
             newer.user_id == Browser.user_id, is_newer | (same_time & (newer.id > Browser.id))
         )
     )
-    unused = select(Browser.id).where(Browser.last_seen_at < before, has_newer).limit(most)
-    return bulk.change(session, delete(Browser).where(Browser.id.in_(unused)))
+    return Browser.last_seen_at < before, has_newer
 
 
 def _is(user_id: int, digest: str) -> tuple[Any, Any]:

@@ -263,7 +263,8 @@ def void_if_switched_off(rt: Runtime, session: Session, changed: Collection[str]
 
 def delete_unused(rt: Runtime) -> int:
     """Delete browsers that have not signed in for long, but not the last one of an account."""
-    return bulk.delete_in_batches(rt, queries.delete_unused, rt.clock.now() - UNUSED)
+    before = rt.clock.now() - UNUSED
+    return bulk.delete_found(rt, queries.find_unused, queries.delete_unused, before)
 
 
 def _known(rt: Runtime, row: Browser, current: str | None) -> KnownBrowser:

@@ -1,6 +1,6 @@
 """Statements on sessions."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -250,10 +250,22 @@ def revoke_all(session: Session, user_id: int, now: datetime) -> int:
     return _revoke(session, now, LoginSession.user_id == user_id)
 
 
-def delete_expired(session: Session, now: datetime, most: int) -> int:
-    """Delete up to `most` sessions whose tokens have all expired; return how many."""
-    expired = select(LoginSession.id).where(LoginSession.expires_at < now).limit(most)
-    return bulk.change(session, delete(LoginSession).where(LoginSession.id.in_(expired)))
+def find_expired(session: Session, now: datetime, most: int) -> Sequence[str]:
+    """Return the ids of up to `most` sessions whose tokens have all expired.
+
+    Without an index: every refresh would have to change it, and with it all others of the table.
+    """
+    return session.scalars(select(LoginSession.id).where(_has_expired(now)).limit(most)).all()
+
+
+def delete_expired(session: Session, now: datetime, session_ids: Sequence[str]) -> int:
+    """Delete those of these sessions whose tokens have all expired; return how many."""
+    these = LoginSession.id.in_(session_ids)
+    return bulk.change(session, delete(LoginSession).where(these, _has_expired(now)))
+
+
+def _has_expired(now: datetime) -> ColumnElement[bool]:
+    return LoginSession.expires_at < now
 
 
 def _revoke(session: Session, now: datetime, *conditions: ColumnElement[bool]) -> int:

@@ -119,7 +119,8 @@ def log_out(rt: Runtime, presented: str | None, token: str | None, client: Clien
 
 def delete_expired(rt: Runtime) -> int:
     """Delete sessions whose tokens have all expired; return how many."""
-    return bulk.delete_in_batches(rt, queries.delete_expired, rt.clock.now())
+    find, delete = queries.find_expired, queries.delete_expired
+    return bulk.delete_found(rt, find, delete, rt.clock.now())
 
 
 def canonical_id(session_id: str) -> str:

@@ -13,6 +13,7 @@ from bench.scenarios import (
     pages,
     requests,
     streams,
+    year,
 )
 
 
@@ -61,14 +62,22 @@ SCENARIOS = (
     ),
     Scenario(
         "imports",
-        "10,000 accounts of each format of password hash, and the first login of each",
+        "10,000 accounts of each format of password hash, and their first logins",
         imports.imports,
+        databases=("sqlite",),
         is_large=True,
     ),
     Scenario(
         "administration",
-        "lists of 1,000,000 accounts and 5,000,000 entries of the audit log",
+        "lists of 1,000,000 accounts and 5,000,000 entries of the audit log; a clean-up there",
         administration.administration,
+        databases=("postgres",),
+        is_large=True,
+    ),
+    Scenario(
+        "year",
+        "what an account's acts write, and what a year of 100,000 and of 10,000,000 comes to",
+        year.year,
         databases=("postgres",),
         is_large=True,
     ),

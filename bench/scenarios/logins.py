@@ -28,8 +28,8 @@ MAX_RUN_SECONDS = 600
 # Until every worker has read a changed setting.
 SETTINGS_SECONDS = 2
 LOGINS = 2000
-# Ten wrong passwords for each: the eleventh would not be looked at.
-REFUSED_ACCOUNTS, REFUSALS = 20, 200
+# Five wrong passwords for each: the eleventh would not be looked at.
+REFUSED_ACCOUNTS, REFUSALS = 20, 100
 IMPORTED = {
     "bcrypt-12": "$2b$12$5BJqKfqMQvV7nS.yUguNcueVirQqDBGaLXSqj.rs.pZPlNR0UX/HK",
     "django": f"pbkdf2_sha256$600000$saltsaltsaltsaltsaltsa${'A' * 43}=",

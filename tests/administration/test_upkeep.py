@@ -10,10 +10,13 @@ import sqlalchemy as sa
 from redis import Redis
 
 from app.audit.models import AuditEntry
+from app.browsers import queries as browser_queries
+from app.browsers.models import Browser
 from app.core.access import COMMAND_LINE
 from app.core.errors import DatabaseUnavailable
 from app.crypto.keyring import Keyring
 from app.installation import cleanup, secret_keys
+from app.sessions import queries as session_queries
 from app.sessions.models import LoginSession
 from app.settings import mail_keys
 from app.settings import service as settings
@@ -211,6 +214,46 @@ def test_cleanup_works_in_batches(rt, api, user, clock, monkeypatch):
     cleaned = cleanup.cleanup(rt)
     assert (cleaned["sessions"], cleaned["audit_entries"]) == (5, 5)
     assert count(rt, LoginSession) == count(rt, AuditEntry) == 0
+
+
+@pytest.mark.both_databases
+def test_old_sessions_are_looked_for_once_and_deleted_in_batches(rt, api, user, clock, monkeypatch):
+    find = Mock(wraps=session_queries.find_expired)
+    delete = Mock(wraps=session_queries.delete_expired)
+    monkeypatch.setattr(session_queries, "find_expired", find)
+    monkeypatch.setattr(session_queries, "delete_expired", delete)
+    monkeypatch.setattr("app.store.bulk.BATCH_ROWS", 2)
+    for _ in range(5):
+        api.login(user).ok()
+    clock.advance(days=8)
+    assert cleanup.cleanup(rt)["sessions"] == 5
+    assert (find.call_count, delete.call_count) == (1, 3)
+    assert count(rt, LoginSession) == 0
+
+
+@pytest.mark.both_databases
+def test_more_old_sessions_than_are_found_at_once_are_deleted_too(
+    rt, api, user, clock, monkeypatch
+):
+    monkeypatch.setattr("app.store.bulk.MOST_FOUND", 2)
+    for _ in range(5):
+        api.login(user).ok()
+    clock.advance(days=8)
+    assert cleanup.cleanup(rt)["sessions"] == 5
+
+
+@pytest.mark.both_databases
+def test_what_came_back_to_use_since_it_was_found_stays(rt, api, user, monkeypatch):
+    api.login(user).ok()
+    with rt.reading() as session:
+        sessions = session.scalars(sa.select(LoginSession.id)).all()
+        browsers = session.scalars(sa.select(Browser.id)).all()
+    assert (len(sessions), len(browsers)) == (1, 1)
+    monkeypatch.setattr(session_queries, "find_expired", lambda *_: sessions)
+    monkeypatch.setattr(browser_queries, "find_unused", lambda *_: browsers)
+    cleaned = cleanup.cleanup(rt)
+    assert (cleaned["sessions"], cleaned["browsers"]) == (0, 0)
+    assert count(rt, LoginSession) == count(rt, Browser) == 1
 
 
 def test_audit_log_is_kept_as_long_as_configured(line, rt, api, user, clock):

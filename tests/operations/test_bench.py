@@ -16,11 +16,12 @@ import pytest
 from bench import plots
 from bench.__main__ import measure_one
 from bench.client import WrongAnswer, _answer_from, _renew, _with
+from bench.habits import Act, Habits, year_of
 from bench.lab import Lab
 from bench.load import Job, Request, Run, render
 from bench.peers.jobs import SESSIONS_LISTED
 from bench.report import Figure, Report, Row
-from bench.scenarios import Scenario
+from bench.scenarios import Scenario, year
 from tests.support.live import free_port
 from tests.support.servers import ROOT
 
@@ -110,6 +111,40 @@ def test_the_same_figures_give_the_same_small_plots_without_scripts_or_reference
 def test_what_was_not_measured_has_no_plot(tmp_path):
     row = Row("sessions", "sqlite", [Figure("Gatehouse", 2000, "/s")])
     assert _drawn(tmp_path, row).keys() == {"rates-sqlite.svg"}
+
+
+def _acts(**cost):
+    nothing = dict.fromkeys(year.TABLES, 0.0)
+    usual = {"rows": nothing | {"audit_log": 2.0}, "wal_bytes": 100.0, "writes": 1.0, "cpu_ms": 4.0}
+    return {name: Act(**(usual | cost)) for name in Habits().acts_a_day()}
+
+
+def test_a_year_keeps_what_is_not_too_old_and_grows_with_its_accounts():
+    often = sum(Habits().acts_a_day().values())
+    small, large = (year_of(number, Habits(), _acts()) for number in (1000, 100_000))
+    assert small.rows["audit_log"] == pytest.approx(1000 * often * 2 * 90)
+    assert small.audit_rows == pytest.approx(1000 * often * 2 * 365)
+    assert small.wal_bytes == pytest.approx(1000 * often * 100 * 365)
+    assert small.deletions_an_hour == pytest.approx(1000 * often * 2 / 24)
+    assert small.peak_writes == pytest.approx(1000 * often / 10 / 3600)
+    assert small.peak_cores == pytest.approx(small.peak_writes * 0.004)
+    for table, rows in small.rows.items():
+        assert large.rows[table] == pytest.approx(100 * rows)
+
+
+def test_a_year_takes_the_life_of_things_from_the_service(monkeypatch):
+    before = year_of(1000, Habits(), _acts())
+    monkeypatch.setattr("bench.habits.RETENTION_DAYS", 30)
+    after = year_of(1000, Habits(), _acts())
+    assert after.rows["audit_log"] == pytest.approx(before.rows["audit_log"] / 3)
+    assert after.audit_rows == before.audit_rows
+
+
+def test_an_act_that_nobody_measured_is_not_left_out():
+    acts = _acts()
+    del acts["refresh"]
+    with pytest.raises(KeyError, match="refresh"):
+        year_of(1000, Habits(), acts)
 
 
 def _pinned(file):
