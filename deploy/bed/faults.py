@@ -10,12 +10,14 @@ from typing import Any, cast
 import psycopg2
 from redis import Redis
 
-from deploy.bed.actors import MfaUser
+from deploy.bed.actors.codes import MailedCodeUser, MfaUser
 from deploy.bed.bed import Bed
 from deploy.bed.ledger import Failure
 
 # The answers when a dependency is lost; nginx gives the first.
 DOCUMENTED = frozenset({(503, "internal_server_error"), (503, "database.error")})
+# The clients that cannot do without Valkey, which keeps their sign-ins.
+NEEDS_VALKEY = {kind.__name__ for kind in (MfaUser, MailedCodeUser)}
 NOTHING: frozenset[tuple[int, str]] = frozenset()
 # An avatar folder that cannot be written.
 DISK_ANSWERS = DOCUMENTED | {(500, "storage.unknown")}
@@ -165,12 +167,12 @@ class PgBouncerRestarts(Fault):
 
 
 class ValkeyFault(Fault):
-    """Only logins with a second factor, kept in Valkey, may fail: all else needs the database."""
+    """Only sign-ins with codes, kept in Valkey, may fail: all else needs the database."""
 
     must_be_noticed = True
 
     def explains(self, failure: Failure) -> bool:
-        return super().explains(failure) and failure.actor == MfaUser.__name__
+        return super().explains(failure) and failure.actor in NEEDS_VALKEY
 
 
 class ValkeyRestarts(ValkeyFault):

@@ -7,7 +7,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from deploy.bed.actors import Actor, Listener, create_actors
+from deploy.bed.actors.actor import Actor
+from deploy.bed.actors.cast import create_actors
+from deploy.bed.actors.events import Listener
 from deploy.bed.bed import Bed
 from deploy.bed.faults import FAULTS, Calm, Fault
 from deploy.bed.ledger import Ledger

@@ -1,9 +1,11 @@
 """A Python client is made from the API description, and works on the running service."""
 
 import importlib
+import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,8 +17,10 @@ from tests.support.factories import KnownUser, audit_rows, make_user
 from tests.support.leaks import watch
 from tests.support.live import LiveService
 from tests.support.openapi import DOCUMENT
+from tests.support.servers import ROOT
 
-FOLDER = Path(__file__).with_name("python_client")
+FOLDER = ROOT / "clients" / "python"
+USAGE = FOLDER / "usage.py"
 PACKAGE = "gatehouse_client"
 ACCESS = "service_access"
 SECONDS = 300
@@ -44,10 +48,9 @@ def generated(python: Path, live_services: Any, tmp_path_factory: pytest.TempPat
         *("--path", "openapi.json", "--config", FOLDER / "generator.yaml"),
         *("--meta", "none", "--output-path", PACKAGE),
     ]
-    made = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False
-    )
+    made = run(command, folder)
     assert (made.returncode, "WARNING" in made.stdout) == (0, False), made.stdout + made.stderr
+    shutil.copy(USAGE, folder)
     return folder
 
 
@@ -63,6 +66,19 @@ def package(python: Path, generated: Path) -> Iterator[ModuleType]:
     for name, module in list(sys.modules.items()):
         if (getattr(module, "__file__", None) or "").startswith(places):
             del sys.modules[name]
+
+
+def run(command: Sequence[object], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command that speaks to no host but this one."""
+    return subprocess.run(
+        [*map(str, command)],
+        cwd=folder,
+        env=os.environ | {"NO_PROXY": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
 
 
 class Caller:
@@ -130,6 +146,27 @@ def admin(
         with_token = Caller(package, caller.service, caller.access_token)
         yield with_token
         with_token.close()
+
+
+@pytest.mark.soak
+def test_a_programs_use_of_it_has_the_right_types(python: Path, generated: Path) -> None:
+    """Only what uses the client is checked, and the client as far as that needs its types."""
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent"]
+    command += ["--python-executable", str(python), USAGE.name]
+    checked = run(command, generated)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_a_programs_use_of_it_works(python: Path, generated: Path, live: LiveService) -> None:
+    live.wait()
+    used = run([str(python), USAGE.name, f"http://127.0.0.1:{live.port}"], generated)
+    assert used.stdout.splitlines() == [
+        "refused: auth.credentials_failed",
+        "signed in: ada",
+        "shown: /auth/profile/avatar/512?v=1",
+        "accounts: ada",
+        "refused: forbidden",
+    ], used.stderr
 
 
 def test_it_signs_in_and_refreshes(caller: Caller, root: KnownUser) -> None:

@@ -15,7 +15,7 @@ from tests.support.servers import ROOT
 
 LISTS = (
     *("requirements", "requirements-dev", "requirements-audit"),
-    "tests/contract/python_client/requirements",
+    "clients/python/requirements",
 )
 PIN = re.compile(r"^(?P<name>[\w.-]+)==(?P<version>[^ ;]+)(?: *;[^\\]*)? \\$")
 HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}(?: \\)?$")

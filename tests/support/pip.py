@@ -20,7 +20,7 @@ def install(folder: Path) -> Path:
 
     It is made once for all workers of the suite. Raises: Missing.
     """
-    environment = servers.ROOT / ".cache" / folder.name
+    environment = servers.ROOT / ".cache" / "-".join(folder.relative_to(servers.ROOT).parts)
     environment.parent.mkdir(exist_ok=True)
     python, installed = environment / "bin" / "python", environment / "installed.txt"
     requirements = folder / "requirements.txt"
