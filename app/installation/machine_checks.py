@@ -194,7 +194,7 @@ def redis(rt: Runtime) -> Finding:
     is_embedded = rt.config.embedded_redis
     try:
         server: Any = rt.redis.client.info("server")
-        if server.get("redis_mode") == "cluster":
+        if "cluster" in {server.get("redis_mode"), server.get("server_mode")}:  # Valkey: the latter
             return fail(
                 "It is a node of a cluster, which cannot be used. Name a single server, or the "
                 "Sentinels of one with replicas, in GATEHOUSE_REDIS_URL."

@@ -1,6 +1,6 @@
 """Connections to a Redis whose address its Sentinels know.
 
-Why not those of redis-py: docs/decisions/0019.
+Why not those of redis-py: docs/decisions/0008.
 """
 
 from typing import Any

@@ -13,7 +13,6 @@ from typing import Any
 
 import sqlalchemy as sa
 from PIL import Image
-from redis import Redis
 from redis.exceptions import RedisError
 from werkzeug.datastructures import Headers
 
@@ -21,7 +20,7 @@ from app.audit.models import Action, AuditEntry
 from app.contact_verification.models import ContactToken
 from app.events.messages import Audience, Kind, Message, StorageEvent
 from app.mail.models import OutboxMail
-from app.store.redis import EVENTS_CHANNEL
+from app.store.redis import EVENTS_CHANNEL, connect
 from app.users.models import User
 from deploy.bed.bed import Bed
 from deploy.bed.ledger import ALARM, Ledger
@@ -540,7 +539,7 @@ class Publisher(Actor):
         self.number = 0
         # Events of which the outcome is unknown; `progress` is the last that Redis acknowledged.
         self.unclear: set[int] = set()
-        self._redis = Redis.from_url(bed.valkey.url, socket_timeout=0.5)
+        self._redis = connect(bed.valkey.url, timeout_seconds=0.5, retries=0)
 
     def step(self) -> None:
         """Publish the next number."""

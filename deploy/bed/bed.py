@@ -15,6 +15,7 @@ from app.core.runtime import Runtime
 from deploy.bed.proxy import Proxy
 from tests.support import live, servers
 from tests.support.live import LiveService
+from tests.support.sentinel import WatchedValkey
 
 INSTANCES = ("one", "two")
 DISK_BYTES = 64 * 1024 * 1024
@@ -81,10 +82,10 @@ class Bed:
             ]
         )
         self.avatars.mkdir(mode=0o750)
-        (self.folder / "valkey").mkdir()
         enter = self.stack.enter_context
         self.postgres = enter(servers.PrivatePostgres(self.database_disk, DURABLE_ENOUGH))
-        self.valkey = enter(servers.PrivateValkey(self.folder / "valkey", persist=True))
+        (self.folder / "valkey").mkdir()
+        self.valkey = enter(WatchedValkey(self.folder / "valkey", persist=True))
         self.database_url = self.postgres.cluster.create("gatehouse")
         self.prepare_exit_codes = self.prepare_concurrently(self.database_url)
         if any(self.prepare_exit_codes):
