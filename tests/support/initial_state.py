@@ -34,7 +34,7 @@ class InitialState:
 
     def restore(self) -> None:
         """Remove accounts, sessions and counters; settings and storage are as they were."""
-        with connect(self._rt.config.redis_url) as redis:
+        with connect(self._rt.config.redis_url, timeout_seconds=30) as redis:
             redis.flushdb()
         with self._rt.transaction() as session:
             for table in reversed(Base.metadata.sorted_tables):

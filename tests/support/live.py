@@ -171,7 +171,7 @@ class LiveService:
             for service in self._running
             if service.redis_url == self.redis_url and service._process.poll() is None
         )
-        with connect(self.redis_url) as redis:
+        with connect(self.redis_url, timeout_seconds=TIMEOUT_SECONDS) as redis:
             eventually(
                 lambda: redis.pubsub_numsub(EVENTS_CHANNEL)[0][1] >= workers, "their subscriptions"
             )
