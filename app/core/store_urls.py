@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
+from app.core import sentinel_urls
 from app.core.texts import MAX_SOCKET_PATH_BYTES, sqlite_url
 
 # SQLAlchemy's names of its drivers for PostgreSQL are understood, too; psycopg2 is used.
@@ -112,10 +113,29 @@ def redis_url(raw: str) -> str:
 
     Raises: ValueError.
     """
+    if raw.startswith(("redis+cluster://", "rediss+cluster://")):
+        raise ValueError(
+            "a Redis Cluster cannot be used; name one server (redis://), or the Sentinels of one "
+            "that has replicas (redis+sentinel://)"
+        )
+    if sentinel_urls.is_sentinel_url(raw):
+        _require_client_takes(sentinel_urls.parse(raw).server_url)
+    else:
+        _require_client_takes(raw)
+    return raw
+
+
+def _require_client_takes(raw: str) -> None:
+    """Make sure that Redis' client can use the URL of a server.
+
+    Raises: ValueError.
+    """
     try:
         url, parsed = urlsplit(raw), parse_url(raw)  # type: ignore[no-untyped-call]
     except ValueError:
-        raise ValueError("must be a redis://, rediss:// or unix:// URL") from None
+        raise ValueError(
+            "must be a redis://, rediss://, unix://, redis+sentinel:// or rediss+sentinel:// URL"
+        ) from None
     allowed = _REDIS_OPTIONS | (_TLS_OPTIONS if url.scheme == "rediss" else set())
     if not parse_qs(url.query, keep_blank_values=True).keys() <= allowed:
         raise ValueError(f"has an option that is none of {', '.join(sorted(allowed))}")
@@ -133,4 +153,3 @@ def redis_url(raw: str) -> str:
         ConnectionPool.from_url(raw).make_connection()
     except (RedisError, TypeError, ValueError):
         raise ValueError("Redis' client refuses its host or an option") from None
-    return raw

@@ -194,6 +194,11 @@ def redis(rt: Runtime) -> Finding:
     is_embedded = rt.config.embedded_redis
     try:
         server: Any = rt.redis.client.info("server")
+        if "cluster" in {server.get("redis_mode"), server.get("server_mode")}:  # Valkey: the latter
+            return fail(
+                "It is a node of a cluster, which cannot be used. Name a single server, or the "
+                "Sentinels of one with replicas, in GATEHOUSE_REDIS_URL."
+            )
         redis_client.require_writable(rt.redis.client)
     except ResponseError as error:
         return fail(

@@ -4,6 +4,10 @@ Invariant: a pending login and its code are consumed together, once. The login i
 Redis, and reopened only if that cannot lead to a second session: either nothing was written, or the
 code has a row of its own, which a committed session has marked used, so the same code would be
 refused.
+
+When a replica takes over, Redis may forget its last moments, and with them that a proof was
+consumed. The database does not: a proof that only Redis has opens a session whose id is derived
+from its flow, and no id is used twice; a session that has ended keeps its row.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NoReturn
+from uuid import UUID
 
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
@@ -25,6 +30,7 @@ from app.core.access import NEVER, TokenPair
 from app.core.client import Client, SignInWish
 from app.core.errors import AppError, DatabaseConnectionLost
 from app.core.runtime import Runtime
+from app.crypto.tokens import digest
 from app.login import pending_login
 from app.login.errors import CredentialsFailed
 from app.login.pending_login import PendingLogin, SecondStep
@@ -113,7 +119,8 @@ class FirstFactor:
 
     `kind` decides whether a second one is required. `action`, the entity and `details` go into the
     audit log. `password` is set if one was entered. `consume` makes the proof single-use, for a
-    factor that needs no second: it runs in the transaction that opens the session.
+    factor that needs no second: it runs in the transaction that opens the session. `flow` names the
+    flow of a proof that no row of the database makes single-use.
     """
 
     kind: FirstFactorKind
@@ -124,6 +131,7 @@ class FirstFactor:
     entity_id: int | None = None
     details: Mapping[str, object] = field(default_factory=dict)
     consume: Callable[[Session], None] | None = None
+    flow: str | None = field(default=None, repr=False)
 
     def event(self, account: Account, client: Client, details: Mapping[str, object]) -> Event:
         """Return an audit event about this factor."""
@@ -189,7 +197,9 @@ def _complete(rt: Runtime, account: Account, factor: FirstFactor, sign_in: SignI
 
     client = sign_in.client
     event = factor.event(account, client, details)
-    outcome = open_session(rt, account, client, event, consume, sign_in, is_limited=is_limited)
+    outcome = open_session(
+        rt, account, client, event, consume, sign_in, is_limited=is_limited, flow=factor.flow
+    )
     if outcome is None:
         raise CredentialsFailed
     return outcome
@@ -221,9 +231,10 @@ def complete_pending(
         if pending.proves(account):
             users_queries.prove_address(session, account, rt.clock.now())
 
+    flow = pending.flow.name if proof is None else None
     try:
         outcome = open_session(
-            rt, account, pending.client, event, consume, sign_in, is_limited=is_limited
+            rt, account, pending.client, event, consume, sign_in, is_limited=is_limited, flow=flow
         ) or _refuse(rt, pending)
     except BaseException as error:
         _reopen_if_safe(rt, step, error)
@@ -243,16 +254,21 @@ def open_session(
     sign_in: SignIn,
     *,
     is_limited: bool,
+    flow: str | None,
 ) -> LoginOutcome | None:
     """Start a session if the account is still as it was read, and record `event` with it.
 
     None if the account was disabled or its sessions were ended since: a login in progress must not
-    survive that. `consume` uses up, in the same transaction, what works only once, and raises if
-    another request was faster. The cost does not depend on how many sessions the account has.
+    survive that; also if `flow` has opened a session before, see `FirstFactor`. `consume` uses up,
+    in the same transaction, what works only once, and raises if another request was faster. The
+    cost does not depend on how many sessions the account has.
     Raises: DatabaseConnectionLost if the session may be open, or not; NotRemembered.
     """
     with rt.transaction() as session:
         if not users_queries.lock_unchanged(session, account):
+            return None
+        session_id = _session_id(account, flow) if flow else None
+        if session_id and sessions.has_been_opened(session, session_id):
             return None
         consume(session)
         audit.record(rt, session, event)
@@ -265,8 +281,15 @@ def open_session(
             is_limited=is_limited,
             is_short=sign_in.wish.is_short,
             confirmed_at=NEVER if sign_in.skips_second else None,
+            session_id=session_id,
         )
     return LoginOutcome(replace(pair, device=device), is_limited)
+
+
+def _session_id(account: Account, flow: str) -> str:
+    """Return the id of the only session that a flow can open."""
+    hashed = bytes.fromhex(digest(f"{account.id}:{flow}"))
+    return str(UUID(bytes=hashed[:16], version=4))
 
 
 def _second_sign_in(rt: Runtime, step: SecondStep, wish: SignInWish, *, is_limited: bool) -> SignIn:

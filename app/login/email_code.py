@@ -239,6 +239,7 @@ def _complete(
         entity_type=EntityType.AUTH_SESSION,
         entity_name=account.username,
         consume=prove,
+        flow=guess.flow.name,
     )
     try:
         return complete_login(rt, account, factor, guess.client, wish)

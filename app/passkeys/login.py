@@ -86,6 +86,7 @@ def finish(
         entity_name=passkey.name,
         details={"passkey_id": passkey.id, "name": passkey.name},
         consume=consume,
+        flow=digest(flow_id.strip()),
     )
     try:
         return complete_login(rt, account, factor, client, wish)

@@ -60,12 +60,13 @@ def open_session(
     is_limited: bool,
     is_short: bool = False,
     confirmed_at: datetime | None = None,
+    session_id: str | None = None,
 ) -> TokenPair:
     """Start a session in the caller's transaction; return its first token pair.
 
-    `confirmed_at` is when it counts as confirmed, by default now.
+    `confirmed_at` is when it counts as confirmed, by default now; `session_id` by default random.
     """
-    now, session_id = rt.clock.now(), str(uuid4())
+    now, session_id = rt.clock.now(), session_id or str(uuid4())
     token = refresh_token.new(rt.keyring, refresh_expiry(rt, now, is_short=is_short))
     opened = LoginSession(
         id=session_id,
@@ -85,6 +86,11 @@ def open_session(
     session.flush()
     after_commit(session, lambda: note_caller(user_id, session_id=session_id))
     return pair(rt, session_id, user_id, token, now, is_short=is_short)
+
+
+def has_been_opened(session: Session, session_id: str) -> bool:
+    """Return whether there is a session of this id, live or ended."""
+    return session.get(LoginSession, session_id) is not None
 
 
 def list_sessions(rt: Runtime, user_id: int, presented: str | None) -> list[RowMapping]:

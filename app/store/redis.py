@@ -13,8 +13,10 @@ from redis.driver_info import DriverInfo
 from redis.exceptions import InvalidResponse, ReadOnlyError, RedisError
 from redis.retry import Retry
 
+from app.core import sentinel_urls
 from app.core.clock import Clock
 from app.core.logs import Outage, add_redis_wait
+from app.store import sentinel
 
 T = TypeVar("T")
 
@@ -66,18 +68,23 @@ class TimedRedis(Redis):
 
 def connect(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS, retries: int = 1) -> Redis:
     """Return a client with short timeouts: requests must not pile up while Redis is down."""
-    pool = BlockingConnectionPool.from_url(
-        url,
-        max_connections=CONNECTIONS,
-        timeout=timeout_seconds,
-        socket_timeout=timeout_seconds,
-        socket_connect_timeout=timeout_seconds,
-        retry=Retry(ExponentialBackoff(cap=0.05, base=0.01), retries),
-        retry_on_error=[ReadOnlyError],  # a connection to what has become a replica is not kept
-        decode_responses=True,
-        driver_info=DRIVER,
-        socket_read_size=READ_BYTES,
-    )
+    options: dict[str, Any] = {
+        "max_connections": CONNECTIONS,
+        "timeout": timeout_seconds,
+        "socket_timeout": timeout_seconds,
+        "socket_connect_timeout": timeout_seconds,
+        "retry": Retry(ExponentialBackoff(cap=0.05, base=0.01), retries),
+        # A connection to what has become a replica is not kept.
+        "retry_on_error": [ReadOnlyError],
+        "decode_responses": True,
+        "driver_info": DRIVER,
+        "socket_read_size": READ_BYTES,
+    }
+    if sentinel_urls.is_sentinel_url(url):
+        options |= sentinel.connection_options(url, timeout_seconds)
+        pool = BlockingConnectionPool(**options)  # type: ignore[no-untyped-call]
+    else:
+        pool = BlockingConnectionPool.from_url(url, **options)
     return TimedRedis.from_pool(pool)  # closing the client then closes the pool as well
 
 

@@ -16,6 +16,7 @@ from deploy.bed.database import Pair, PgBouncer, find_pgbouncer
 from deploy.bed.proxy import Proxy
 from tests.support import live, servers
 from tests.support.live import LiveService
+from tests.support.sentinel import WatchedValkey
 
 INSTANCES = ("one", "two")
 DISK_BYTES = 64 * 1024 * 1024
@@ -82,10 +83,9 @@ class Bed:
             ]
         )
         self.avatars.mkdir(mode=0o750)
-        (self.folder / "valkey").mkdir()
         enter = self.stack.enter_context
         self.database = enter(Pair(*database_disks))
-        self.valkey = enter(servers.PrivateValkey(self.folder / "valkey", persist=True))
+        self.valkey = enter(WatchedValkey(self.folder / "valkey", persist=True))
         self.prepare_exit_codes = self.prepare_concurrently(self.database.url)
         if any(self.prepare_exit_codes):
             raise servers.NotStarted((self.folder / "prepare.log").read_text())

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import psycopg2
-from redis import Redis
 
 from deploy.bed.actors.codes import MailedCodeUser, MfaUser
 from deploy.bed.bed import Bed
 from deploy.bed.ledger import Failure
+from tests.support.sentinel import IMPATIENT_MS, PATIENT_MS
 
 # The answers when a dependency is lost; nginx gives the first.
 DOCUMENTED = frozenset({(503, "internal_server_error"), (503, "database.error")})
@@ -187,6 +187,25 @@ class ValkeyRestarts(ValkeyFault):
         self.bed.valkey.start()
 
 
+class ValkeyFailsOver(ValkeyFault):
+    """Its primary dies and Sentinel promotes the replica, which may lack the last moments."""
+
+    name = "Valkey's primary dies"
+    # A login that was begun in those moments is unknown.
+    allowed = DOCUMENTED | {(401, "auth.mfa_flow_invalid")}
+
+    def begin(self) -> None:
+        self._dead = self.bed.valkey.primary
+        self.bed.valkey.fail_over_after(IMPATIENT_MS)
+        self._dead.kill()
+
+    def end(self) -> None:
+        self.bed.valkey.wait_for_failover(self._dead)
+        self.bed.valkey.fail_over_after(PATIENT_MS)
+        self._dead.start()
+        self.bed.valkey.wait_for_replica()
+
+
 class ValkeyHangs(ValkeyFault):
     """It accepts connections but never answers."""
 
@@ -205,7 +224,7 @@ class ValkeyIsFull(ValkeyFault):
     name = "Valkey has no connection left"
 
     def begin(self) -> None:
-        self._redis = Redis.from_url(self.bed.valkey.url, single_connection_client=True)
+        self._redis = self.bed.valkey.primary.client(single_connection_client=True)
         limits = cast("dict[str, str]", self._redis.config_get("maxclients"))
         self._usual = limits["maxclients"]
         self._redis.config_set("maxclients", 1)
@@ -318,6 +337,7 @@ FAULTS: tuple[type[Fault], ...] = (
     StandbyIsPromoted,
     PgBouncerRestarts,
     ValkeyRestarts,
+    ValkeyFailsOver,
     ValkeyHangs,
     ValkeyIsFull,
     DiskIsFull,

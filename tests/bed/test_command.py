@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psycopg2
 import pytest
-from redis import Redis
 
+from app.store.redis import connect
 from deploy.bed import __main__ as command
 from deploy.bed.storm import Report
 
@@ -35,7 +35,7 @@ def test_it_tells_where_everything_is(bed, call, capsys):
     assert where["nginx"] == bed.proxy.url
     assert len(where["instances"]) == 2
     psycopg2.connect(where["database"]).close()
-    with Redis.from_url(where["valkey"]) as redis:
+    with connect(where["valkey"]) as redis:
         assert redis.ping()
     for place in (where["certificate"], *where["logs"]):
         assert Path(place).exists(), place

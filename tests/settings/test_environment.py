@@ -206,6 +206,22 @@ def test_a_folder_is_no_database(tmp_path):
         "redis://..cache",
         "unix://",
         f"unix:///{'long' * 30}",
+        f"redis+sentinel://:{PASSWORD}@one:26379",
+        f"redis+sentinel://:{PASSWORD}@one:26379/",
+        f"redis+sentinel://:{PASSWORD}@/files",
+        f"redis+sentinel://:{PASSWORD}@one,:26379/files",
+        f"redis+sentinel://:{PASSWORD}@one:notaport/files",
+        f"redis+sentinel://:{PASSWORD}@one:65536/files",
+        f"redis+sentinel://:{PASSWORD}@..one/files",
+        f"redis+sentinel://:{PASSWORD}@::1/files",
+        f"redis+sentinel://:{PASSWORD}@one/files/zero",
+        f"redis+sentinel://:{PASSWORD}@one/files/0/0",
+        f"redis+sentinel://one/files?{PASSWORD}=1",
+        f"redis+sentinel://:1#{PASSWORD}@one/files",
+        "redis+sentinel://one/files?ssl_cert_reqs=none",
+        "rediss+sentinel://one/files?ssl_cert_reqs=maybe",
+        "redis+sentinel://one/files?retry=3",
+        f"sentinel://:{PASSWORD}@one/files",
     ],
 )
 def test_what_redis_client_would_refuse_at_the_first_request_stops_the_start(url):
@@ -222,10 +238,20 @@ def test_what_redis_client_would_refuse_at_the_first_request_stops_the_start(url
         "redis://[::1]:6379",
         "redis://cache?client_name=files",
         "redis:///1",
+        "redis+sentinel://one/files",
+        f"redis+sentinel://me:{PASSWORD}@one:26379,two,[::1]:26380/files/0?client_name=files",
+        f"rediss+sentinel://one/files/1?ssl_ca_certs=/etc/ca.pem&sentinel_password={PASSWORD}",
     ],
 )
 def test_a_good_redis_url_is_kept_as_it_is(url):
     assert config(REDIS_URL=url).redis_url == url
+
+
+@pytest.mark.parametrize("scheme", ["redis+cluster", "rediss+cluster"])
+def test_a_cluster_is_refused_and_what_can_be_used_instead_is_said(scheme):
+    said = complaint(REDIS_URL=f"{scheme}://:{PASSWORD}@one:6379,two:6379/0")
+    assert "a Redis Cluster cannot be used" in said
+    assert "redis+sentinel://" in said
 
 
 @pytest.mark.parametrize(

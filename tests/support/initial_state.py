@@ -1,12 +1,12 @@
 """Restores a running service to its initial state."""
 
 import sqlalchemy as sa
-from redis import Redis
 
 from app.core.runtime import Runtime
 from app.settings import queries as settings_queries
 from app.settings import service as settings
 from app.store.db import Base
+from app.store.redis import connect
 
 # Tables whose rows the migrations and the bootstrap have written.
 FILLED_TABLES = frozenset(
@@ -34,7 +34,7 @@ class InitialState:
 
     def restore(self) -> None:
         """Remove accounts, sessions and counters; settings and storage are as they were."""
-        with Redis.from_url(self._rt.config.redis_url) as redis:
+        with connect(self._rt.config.redis_url, timeout_seconds=30) as redis:
             redis.flushdb()
         with self._rt.transaction() as session:
             for table in reversed(Base.metadata.sorted_tables):

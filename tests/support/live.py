@@ -17,14 +17,13 @@ from typing import Any, ClassVar, Protocol
 from urllib.parse import parse_qsl
 
 import psutil
-from redis import Redis
 from werkzeug.datastructures import Headers
 
 from app.core.clock import Clock
 from app.core.runtime import Runtime
 from app.factory import create_app
 from app.serving.parent_death import before_exec
-from app.store.redis import EVENTS_CHANNEL
+from app.store.redis import EVENTS_CHANNEL, connect
 from app.web import runtime as web_runtime
 from tests.support import servers
 from tests.support.api import BASE, Answer, Verbs, check_envelope, check_headers, is_enveloped
@@ -172,7 +171,7 @@ class LiveService:
             for service in self._running
             if service.redis_url == self.redis_url and service._process.poll() is None
         )
-        with Redis.from_url(self.redis_url) as redis:
+        with connect(self.redis_url, timeout_seconds=TIMEOUT_SECONDS) as redis:
             eventually(
                 lambda: redis.pubsub_numsub(EVENTS_CHANNEL)[0][1] >= workers, "their subscriptions"
             )

@@ -3,11 +3,10 @@
 import time
 from typing import Any
 
-from redis import Redis
 from redis.exceptions import RedisError
 
 from app.events.messages import Audience, Kind, Message, StorageEvent
-from app.store.redis import EVENTS_CHANNEL
+from app.store.redis import EVENTS_CHANNEL, connect
 from deploy.bed.actors.actor import AccountHolder, Actor
 from deploy.bed.bed import Bed
 from deploy.bed.ledger import Ledger
@@ -22,7 +21,7 @@ class Publisher(Actor):
         self.number = 0
         # Events of which the outcome is unknown; `progress` is the last that Redis acknowledged.
         self.unclear: set[int] = set()
-        self._redis = Redis.from_url(bed.valkey.url, socket_timeout=0.5)
+        self._redis = connect(bed.valkey.url, timeout_seconds=0.5, retries=0)
 
     def step(self) -> None:
         """Publish the next number."""

@@ -1,0 +1,101 @@
+"""Connections to a Redis whose address its Sentinels know.
+
+Why not those of redis-py: docs/decisions/0008.
+"""
+
+from typing import Any
+
+from redis import Connection, Redis, SSLConnection
+from redis.backoff import NoBackoff
+from redis.connection import parse_url
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.retry import Retry
+from redis.sentinel import MasterNotFoundError
+
+from app.core import sentinel_urls
+
+# The most that a new connection waits for one Sentinel before it asks the next.
+TIMEOUT_SECONDS = 0.5
+
+
+class Sentinels:
+    """The Sentinels of one service; `primary` is the address that one of them named last.
+
+    None until the first of the service's connections is opened, which share this object.
+    """
+
+    def __init__(self, clients: list[Redis], service: str) -> None:
+        self._clients = clients
+        self._service = service
+        self.primary: tuple[str, int] | None = None
+
+    def find_primary(self) -> tuple[str, int]:
+        """Ask one after the other, beginning with the one that answered last.
+
+        Raises: RedisError.
+        """
+        reasons = []
+        for client in self._clients:
+            try:
+                state = client.sentinel_masters().get(self._service)  # type: ignore[no-untyped-call]
+            except (RedisConnectionError, RedisTimeoutError) as error:
+                reasons.append(str(error))
+                continue
+            if state and state["is_master"] and not (state["is_sdown"] or state["is_odown"]):
+                # A new list, as other requests may be going through this one.
+                self._clients = [client, *(each for each in self._clients if each is not client)]
+                self.primary = (state["ip"], state["port"])
+                return self.primary
+            reasons.append("it knows none that is up")
+        raise MasterNotFoundError(f"no Sentinel names a primary ({'; '.join(reasons)})")
+
+
+class PrimaryConnection(Connection):
+    """A connection to what is the primary when it is opened, and when it is used again."""
+
+    def __init__(self, *, sentinels: Sentinels, **options: Any) -> None:
+        self._sentinels = sentinels
+        super().__init__(**options)  # type: ignore[no-untyped-call]
+
+    def connect(self) -> None:
+        """Open it, unless it is open; the pool calls this whenever it hands the connection out."""
+        if self._sentinels.primary != (self.host, self.port):
+            self.disconnect()  # type: ignore[no-untyped-call]
+        super().connect()  # type: ignore[no-untyped-call]
+
+    def _connect(self) -> Any:
+        self.host, self.port = self._sentinels.find_primary()
+        return super()._connect()  # type: ignore[no-untyped-call]
+
+
+class PrimaryTLSConnection(PrimaryConnection, SSLConnection):
+    """The same with TLS."""
+
+
+def connection_options(url: str, timeout_seconds: float) -> dict[str, Any]:
+    """Return the options of a connection pool for a URL that leads to Sentinels."""
+    parsed = sentinel_urls.parse(url)
+    server: dict[str, Any] = parse_url(parsed.server_url)  # type: ignore[no-untyped-call]
+    del server["host"]
+    has_tls = server.get("connection_class") is SSLConnection
+    tls = {name: value for name, value in server.items() if name.startswith("ssl_")}
+    timeout = min(timeout_seconds, TIMEOUT_SECONDS)
+    clients = [
+        Redis(
+            host=host,
+            port=port,
+            socket_timeout=timeout,
+            socket_connect_timeout=timeout,
+            retry=Retry(NoBackoff(), 0),  # the next one is asked instead
+            ssl=has_tls,
+            **tls,
+            **parsed.sentinel_options,
+        )
+        for host, port in parsed.sentinels
+    ]
+    return {
+        **server,
+        "connection_class": PrimaryTLSConnection if has_tls else PrimaryConnection,
+        "sentinels": Sentinels(clients, parsed.service),
+    }
