@@ -38,24 +38,26 @@ find_python() {
 
 # Debian ships venv without ensurepip in its minimal Python; then the pip outside does the work.
 create_venv() {
-    say "creating .venv with $("$1" --version)"
-    if "$1" -c 'import ensurepip, venv' 2>/dev/null; then
-        "$1" -m venv --clear .venv
-    elif "$1" -m pip --version >/dev/null 2>&1; then
-        "$1" -m venv --clear --without-pip .venv
+    say "creating $1 with $("$2" --version)"
+    if "$2" -c 'import ensurepip, venv' 2>/dev/null; then
+        "$2" -m venv --clear "$1"
+    elif "$2" -m pip --version >/dev/null 2>&1; then
+        "$2" -m venv --clear --without-pip "$1"
     else
         die "this Python has neither venv nor pip: install them (Debian, Ubuntu: apt-get install" \
             "python3-venv) or set PYTHON to another one"
-    fi || die "could not create .venv"
+    fi || die "could not create $1"
 }
 
-# Run the pip of .venv, or one from outside on it.
+# Run the pip of an environment, or one from outside on it.
 venv_pip() {
-    if .venv/bin/python -c 'import pip' 2>/dev/null; then
-        .venv/bin/python -m pip --disable-pip-version-check "$@"
+    venv=$1
+    shift
+    if "$venv/bin/python" -c 'import pip' 2>/dev/null; then
+        "$venv/bin/python" -m pip --disable-pip-version-check "$@"
     else
         python=$(find_python) || exit 1
-        "$python" -m pip --disable-pip-version-check --python .venv/bin/python "$@"
+        "$python" -m pip --disable-pip-version-check --python "$venv/bin/python" "$@"
     fi
 }
 
@@ -74,7 +76,7 @@ ensure_venv() {
     lock_venv
     if ! is_new_enough .venv/bin/python; then
         python=$(find_python) || exit 1
-        create_venv "$python"
+        create_venv .venv "$python"
     fi
     for requirements in "$@"; do
         is_installed "$requirements" && continue
@@ -83,13 +85,29 @@ ensure_venv() {
         # ask for one that they do not name.
         # Who watches sees pip at work; a log gets only what goes wrong.
         if [ -t 2 ]; then quiet=; else quiet=--quiet; fi
-        venv_pip install $quiet --no-deps --require-hashes -r "$requirements" >&2 ||
+        venv_pip .venv install $quiet --no-deps --require-hashes -r "$requirements" >&2 ||
             die "installation failed"
     done
-    venv_pip check >&2 || die "these packages do not fit together: remove .venv and try again"
+    venv_pip .venv check >&2 || die "these packages do not fit together: remove .venv and try again"
     for requirements in "$@"; do
         cp "$requirements" ".venv/$requirements"
     done
+    unlock_venv
+}
+
+# Install requirements-NAME.txt into .cache/NAME, an environment that nothing else uses.
+ensure_tools() {
+    list=requirements-$1.txt tools=.cache/$1
+    cmp -s "$list" "$tools/installed.txt" && return
+    lock_venv
+    if ! cmp -s "$list" "$tools/installed.txt"; then
+        python=$(find_python) || exit 1
+        create_venv "$tools" "$python"
+        say "installing $list, which may take a minute"
+        venv_pip "$tools" install --quiet --no-deps --require-hashes -r "$list" >&2 ||
+            die "installation failed"
+        cp "$list" "$tools/installed.txt"
+    fi
     unlock_venv
 }
 

@@ -14,7 +14,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_network
 from typing import ClassVar
 
-import kubernetes_validate
 import pytest
 import yaml
 
@@ -97,7 +96,6 @@ def test_kustomize_builds_what_the_documentation_has_operators_write(tmp_path, c
     objects = list(yaml.safe_load_all(built.stdout))
     for each in objects:
         assert each["metadata"]["namespace"] == "gatehouse"
-        kubernetes_validate.validate(each, kubernetes_validate.latest_version(), strict=True)
     for pod in (each["spec"]["template"]["spec"] for each in objects if each["kind"] in PODS):
         assert ("fsGroup" in pod["securityContext"]) is (component is None)
         assert pod["containers"][0]["image"].startswith("registry.example.com/gatehouse:")

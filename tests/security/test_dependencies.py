@@ -14,7 +14,7 @@ from packaging.version import Version
 from tests.support.servers import ROOT
 
 LISTS = (
-    *("requirements", "requirements-dev", "requirements-audit"),
+    *("requirements", "requirements-dev", "requirements-audit", "requirements-kubernetes"),
     "clients/python/requirements",
 )
 PIN = re.compile(r"^(?P<name>[\w.-]+)==(?P<version>[^ ;]+)(?: *;[^\\]*)? \\$")
@@ -109,10 +109,7 @@ def test_lists_that_share_a_package_agree_on_its_version():
 
 
 def test_no_pin_has_a_known_advisory():
-    found = pins(LISTS[3]) | pins("requirements-dev") | pins("requirements")
-    unsafe = {
-        package: str(found[package][0])
-        for package, safe in advisories().items()
-        if found[package][0] < safe
-    }
-    assert unsafe == {}
+    found = [(package, pin[0]) for name in LISTS for package, pin in pins(name).items()]
+    safe = advisories()
+    assert safe.keys() <= {package for package, _ in found}
+    assert [pin for pin in found if pin[0] in safe and pin[1] < safe[pin[0]]] == []
