@@ -157,6 +157,7 @@ def test_a_programs_use_of_it_has_the_right_types(python: Path, generated: Path)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
+@pytest.mark.soak
 def test_a_programs_use_of_it_works(python: Path, generated: Path, live: LiveService) -> None:
     live.wait()
     used = run([str(python), USAGE.name, f"http://127.0.0.1:{live.port}"], generated)

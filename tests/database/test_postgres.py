@@ -91,6 +91,20 @@ def test_the_host_is_found_before_libpq_would_wait_for_the_dns(monkeypatch, host
     assert {name: asked[name] for name in ("host", "hostaddr", "port") if name in asked} == expected
 
 
+def test_of_several_servers_the_one_connected_to_last_is_tried_first():
+    tried = []
+
+    def connect(*, host):
+        tried.append(host)
+        if host == "/run/a":
+            raise psycopg2.OperationalError("refused")
+
+    servers, dialect = postgres.Servers(), Mock(connect=connect)
+    for _ in range(2):
+        servers.connect(dialect, None, (), {"host": "/run/a,/run/b"})
+    assert tried == ["/run/a", "/run/b", "/run/b"]
+
+
 def test_a_host_that_is_not_found_is_a_database_that_does_not_answer(monkeypatch):
     away = socket.gaierror(socket.EAI_AGAIN, "the DNS is away")
     monkeypatch.setattr(socket, "getaddrinfo", Mock(side_effect=away))

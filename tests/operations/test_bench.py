@@ -45,6 +45,7 @@ def test_a_scenario_that_fails_keeps_its_rows_and_names_the_reason():
     assert "- not measured: me on sqlite: 'data'" in text
 
 
+@pytest.mark.soak
 def test_what_a_request_costs_is_said_for_each_kind_with_who_spends_it():
     command = [sys.executable, "-m", "bench.cost", "--requests", "2"]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout

@@ -9,10 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support import servers
 from tests.support.npm import Missing
 
-INSTALL_SECONDS = 180
+INSTALL_SECONDS = 300
+# What pip says where it finds no package at all, rather than not the right one.
+NO_INDEX = "(from versions: none)"
 
 
 def install(folder: Path) -> Path:
@@ -38,11 +42,18 @@ def install(folder: Path) -> Path:
 
 
 def _run(module: str, *arguments: str, python: Path | str = sys.executable) -> None:
+    """Run a module of Python. Raises: Missing if it fails for what this machine lacks."""
     command = [str(python), "-m", module, *arguments]
     try:
-        # Never show pip's output: it may reveal the registry in use.
-        subprocess.run(command, check=True, capture_output=True, timeout=INSTALL_SECONDS)
-    except subprocess.CalledProcessError as error:
-        raise Missing(f"python -m {module} failed with status {error.returncode}") from None
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, timeout=INSTALL_SECONDS
+        )
     except subprocess.TimeoutExpired:
-        raise Missing(f"python -m {module} took longer than {INSTALL_SECONDS} s") from None
+        pytest.fail(f"python -m {module} took longer than {INSTALL_SECONDS} s", pytrace=False)
+    if done.returncode == 0:
+        return
+    # Never show pip's output: it may reveal the registry in use.
+    failed = f"python -m {module} failed with status {done.returncode}"
+    if module == "pip" and NO_INDEX not in done.stderr:
+        pytest.fail(f"{failed}, although there is an index", pytrace=False)
+    raise Missing(failed)

@@ -5,7 +5,6 @@ One Sentinel decides alone (a quorum of 1): how Sentinels agree among themselves
 
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -173,7 +172,6 @@ class WatchedValkey:
         eventually(is_known, "Sentinel to know the replica")
         eventually(is_synced, "the replica to follow")
 
-    def wait_for_failover(self, dead: Node) -> float:
-        """Return when, in monotonic seconds, Sentinel first named another primary than `dead`."""
+    def wait_for_failover(self, dead: Node) -> None:
+        """Return once Sentinel names another primary than `dead`."""
         eventually(lambda: self.primary is not dead, "another primary")
-        return time.monotonic()
