@@ -28,7 +28,6 @@ from deploy.bed.ledger import ALARM, Ledger
 from tests.support import images
 from tests.support.api import Answer
 from tests.support.authenticator import STEP_SECONDS
-from tests.support.challenge import give_totp
 from tests.support.factories import KnownUser, configure, make_user
 from tests.support.live import Connection, Front
 from tests.support.streams import OpenStream
@@ -158,7 +157,7 @@ class AccountHolder(Actor):
     user: KnownUser
 
     def __init__(self, bed: Bed, ledger: Ledger, *, role: str = "user") -> None:
-        self.user = make_user(bed.rt, role=role)
+        self.user = bed.make_user(role)
         super().__init__(bed, ledger, f"{type(self).__name__.lower()} {self.user.username}")
         # Passwords that may be in force: more than one while the outcome of a change is unknown.
         self.passwords = {self.user.password}
@@ -300,7 +299,7 @@ class MfaUser(AccountHolder):
 
     def __init__(self, bed: Bed, ledger: Ledger) -> None:
         super().__init__(bed, ledger)
-        self.app = give_totp(bed.rt, self.user).app
+        self.app = bed.give_totp(self.user)
         # The last time step whose code was tried, and the last whose code was accepted.
         self.tried_step = self.accepted_step = 0
 

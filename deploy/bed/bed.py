@@ -14,6 +14,9 @@ from typing import Any
 from app.core.runtime import Runtime
 from deploy.bed.proxy import Proxy
 from tests.support import live, servers
+from tests.support.authenticator import Authenticator
+from tests.support.challenge import give_totp
+from tests.support.factories import KnownUser, make_user
 from tests.support.live import LiveService
 
 INSTANCES = ("one", "two")
@@ -178,6 +181,14 @@ class Bed:
     def client(self) -> live.LiveClient:
         """Return a client of the proxy."""
         return self.proxy.client()
+
+    def make_user(self, role: str = "user") -> KnownUser:
+        """Make an account."""
+        return make_user(self.rt, role=role)
+
+    def give_totp(self, user: KnownUser) -> Authenticator:
+        """Give an account an authenticator app."""
+        return give_totp(self.rt, user).app
 
     def reset(self) -> None:
         """Remove every account, session, setting and counter; the processes stay."""
