@@ -53,6 +53,8 @@ class Actor(threading.Thread):
     """One client with one connection through the proxy; it repeats `step` until stopped."""
 
     user: KnownUser | None = None
+    # How long it rests between two steps.
+    pace = PACE_SECONDS
 
     def __init__(self, bed: Bed, ledger: Ledger, name: str) -> None:
         super().__init__(daemon=True, name=name)
@@ -66,7 +68,7 @@ class Actor(threading.Thread):
 
     def run(self) -> None:
         """Repeat `step` until stopped; any exception counts as a broken invariant."""
-        while not self.stopped.wait(PACE_SECONDS):
+        while not self.stopped.wait(self.pace):
             try:
                 self.step()
                 self.steps += 1

@@ -35,6 +35,10 @@ from tests.support.live import eventually, free_port
 STOP_SECONDS = 30
 RECOVERY_SECONDS = 20.0
 REST_SECONDS = 6.0
+# Slower than a storm: who asks without a pause while nothing answers slows the start down.
+PACE_SECONDS = 0.2
+# How long a step may take that leaves nothing to answer, or to deliver events.
+STEP_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -310,6 +314,8 @@ def create_actors(bed: Bed, ledger: Ledger, hold: float) -> list[actors.Actor]:
     publisher = actors.Publisher(bed, ledger)
     patience = hold + actors.LATE_SECONDS
     people += [publisher, actors.Listener(bed, ledger, publisher, patience)]
+    for person in people:
+        person.pace = PACE_SECONDS
     flask("config", "set", "auth_register_activation_enabled", "true")
     return people
 
@@ -434,7 +440,7 @@ def run(bed: UpgradedBed, *, rest: float = REST_SECONDS) -> tuple[Report, str]:
 
     steps = STEPS["sqlite" if bed.is_embedded else "postgres"]
     storm = Storm(bed, recovery=RECOVERY_SECONDS, faults=steps, people=people)
-    report = storm.run(0.0, hold=STOP_SECONDS, rest=rest)
+    report = storm.run(0.0, hold=STEP_SECONDS, rest=rest)
     return report, text(report, keepers)
 
 
