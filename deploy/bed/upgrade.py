@@ -15,6 +15,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from flask import Flask
+
 from app.core.clock import Clock
 from app.core.config import default_redis_url
 from app.core.runtime import Runtime
@@ -213,16 +215,22 @@ class UpgradedBed(Bed):
         return {"DATABASE_URL": self.database_url, "REDIS_URL": self.valkey.url}
 
     @cached_property
-    def _observer(self) -> Runtime:
+    def _application(self) -> Flask:
         config = servers.cheap_config(self.folder / "observer", self.database_url, self.valkey.url)
         app = create_app(config, clock=Clock())
+        servers.prepare_instance(app)
         self.stack.callback(web_runtime.of(app).close)
-        return web_runtime.of(app)
+        return app
 
     @property
     def rt(self) -> Runtime:
         """Access to the stores with the present version's code: only once they are migrated."""
-        return self._observer
+        return web_runtime.of(self._application)
+
+    def flask(self, *arguments: str) -> None:
+        """Run a command of the present version, likewise."""
+        result = self._application.test_cli_runner().invoke(args=list(arguments))
+        assert result.exit_code == 0, result.output
 
     # --- people, who can only come by the API of the old version ---------------------------------
 
@@ -350,7 +358,7 @@ class NewRows(Step):
     allowed = NOTHING
 
     def begin(self) -> None:
-        flask = self.bed.instances[0].flask
+        flask = self.bed.flask
         flask("config", "set", "branding_title", "Files")
         flask("config", "unset", "branding_title")
         flask("teams", "create", "Crew", "--owner", "root")
