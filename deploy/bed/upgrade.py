@@ -302,7 +302,7 @@ class Keeper(actors.RegularUser):
             refreshed, me = client.refresh(), client.me()
             self.kept += refreshed.status == me.status == 200
             self.check(me.status == 200, f"a session is over: {refreshed}, {me}")
-        self.asleep.close()
+            client.close()
 
 
 def create_actors(bed: Bed, ledger: Ledger, hold: float) -> list[actors.Actor]:
