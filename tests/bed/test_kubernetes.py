@@ -34,7 +34,9 @@ PREPARE = PODS["Job"]["spec"]["containers"][0]
 [APP] = SPEC["containers"]
 FOLDER_MAKER, NGINX = SPEC["initContainers"]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
-OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
+OPERATIONS, KUBERNETES = (
+    (ROOT / "docs" / page).read_text() for page in ("operations.md", "kubernetes.md")
+)
 
 
 def variables(name):
@@ -84,9 +86,9 @@ def test_kustomize_builds_what_the_documentation_has_operators_write(tmp_path, c
     shutil.copytree(CONFIGURATION, deploy / "nginx")
     shutil.copytree(FOLDER, deploy / "kubernetes")
     own.mkdir()
-    [text] = re.findall(r"```yaml\n(resources: .*?)```", OPERATIONS, re.DOTALL)
+    [text] = re.findall(r"```yaml\n(resources: .*?)```", KUBERNETES, re.DOTALL)
     if component:
-        [line] = re.findall(rf"`(components: .*/{component}\])`", OPERATIONS)
+        [line] = re.findall(rf"`(components: .*/{component}\])`", KUBERNETES)
         text += line
     (own / "kustomization.yaml").write_text(text)
     shutil.copy(FOLDER / "nginx" / "listen-https.conf", own)

@@ -17,7 +17,10 @@ from tests.support import servers
 ROOT = servers.ROOT
 README = ROOT / "README.md"
 # For people who run the service or build upon it; the others are about how it came to be.
-NAMES = ("architecture", "configuration", "integration", "operations", "settings", "tour")
+NAMES = (
+    *("architecture", "configuration", "integration", "kubernetes", "operations", "settings"),
+    "tour",
+)
 PAGES = [README, ROOT / "CONTRIBUTING.md", *(ROOT / "docs" / f"{name}.md" for name in NAMES)]
 
 # Read by a command, not by the service.
