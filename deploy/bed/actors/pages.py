@@ -1,4 +1,4 @@
-"""Browsers."""
+"""People in browsers: what the built-in pages ask for, and the pages themselves."""
 
 import re
 from typing import Any
@@ -18,8 +18,6 @@ DOCUMENTS = (
     *("/admin/overview", "/admin/users", "/admin/settings/site", "/admin/audit"),
 )
 FILES = re.compile(r'(?:href|src)="(/pages/[^"]+)"')
-
-
 # What the pages of an account ask for, beside whose session it is.
 READS = (
     ("/teams",),
