@@ -30,6 +30,7 @@ def call(monkeypatch):
     return run
 
 
+@pytest.mark.soak
 def test_an_upgrade_and_the_way_back_end_no_session(call, capsys):
     try:
         find_nginx()

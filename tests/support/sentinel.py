@@ -66,11 +66,6 @@ class Node:
         """Resume it."""
         self._process.send_signal(signal.SIGCONT)
 
-    @property
-    def is_running(self) -> bool:
-        """Whether its process is running, suspended or not."""
-        return self._process.poll() is None
-
     def client(self, **options: Any) -> Redis:
         """Return a client of this very server."""
         return Redis(port=self.port, password=self._password, decode_responses=True, **options)

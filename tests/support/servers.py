@@ -233,11 +233,6 @@ class PrivatePostgres:
         """The process id of the postmaster."""
         return self._process.pid
 
-    @property
-    def is_running(self) -> bool:
-        """Whether the postmaster is running."""
-        return self._process.poll() is None
-
     def stop(self) -> None:
         """Shut it down cleanly, without waiting for its clients (fast shutdown)."""
         self._process.send_signal(signal.SIGINT)
