@@ -95,12 +95,16 @@ ensure_venv() {
     unlock_venv
 }
 
+has_tools() {
+    cmp -s "$1" "$2/installed.txt" && is_new_enough "$2/bin/python"
+}
+
 # Install requirements-NAME.txt into .cache/NAME, an environment that nothing else uses.
 ensure_tools() {
     list=requirements-$1.txt tools=.cache/$1
-    cmp -s "$list" "$tools/installed.txt" && return
+    has_tools "$list" "$tools" && return
     lock_venv
-    if ! cmp -s "$list" "$tools/installed.txt"; then
+    if ! has_tools "$list" "$tools"; then
         python=$(find_python) || exit 1
         create_venv "$tools" "$python"
         say "installing $list, which may take a minute"
