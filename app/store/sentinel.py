@@ -9,7 +9,7 @@ from redis import Connection, Redis, SSLConnection
 from redis.backoff import NoBackoff
 from redis.connection import parse_url
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.exceptions import ReadOnlyError, RedisError, ResponseError
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError
 
@@ -39,7 +39,7 @@ class Sentinels:
         for client in self._clients:
             try:
                 state = client.sentinel_masters().get(self._service)  # type: ignore[no-untyped-call]
-            except (RedisConnectionError, RedisTimeoutError) as error:
+            except RedisError as error:
                 reasons.append(str(error))
                 continue
             if state and state["is_master"] and not (state["is_sdown"] or state["is_odown"]):
@@ -52,7 +52,10 @@ class Sentinels:
 
 
 class PrimaryConnection(Connection):
-    """A connection to what is the primary when it is opened, and when it is used again."""
+    """A connection to what is the primary when it is opened, and when it is used again.
+
+    A primary may live on, cut off from Sentinels and replicas, while another one takes over.
+    """
 
     def __init__(self, *, sentinels: Sentinels, **options: Any) -> None:
         self._sentinels = sentinels
@@ -60,9 +63,34 @@ class PrimaryConnection(Connection):
 
     def connect(self) -> None:
         """Open it, unless it is open; the pool calls this whenever it hands the connection out."""
-        if self._sentinels.primary != (self.host, self.port):
+        if self._is_outdated():
             self.disconnect()  # type: ignore[no-untyped-call]
         super().connect()  # type: ignore[no-untyped-call]
+
+    def can_read(self, timeout: float = 0) -> bool:
+        """Wait for messages; only subscriptions do so, and what they miss must be noticed.
+
+        Raises: RedisError.
+        """
+        if self._is_outdated():
+            raise RedisConnectionError("another server is the primary")
+        found: bool = super().can_read(timeout)  # type: ignore[no-untyped-call]
+        return found
+
+    def read_response(self, *arguments: Any, **options: Any) -> Any:
+        """Return an answer; a server that lacks replicas to write is left like a replica.
+
+        Raises: RedisError.
+        """
+        try:
+            return super().read_response(*arguments, **options)  # type: ignore[no-untyped-call]
+        except ResponseError as error:
+            if str(error).startswith("NOREPLICAS"):
+                raise ReadOnlyError(str(error)) from error
+            raise
+
+    def _is_outdated(self) -> bool:
+        return self._sentinels.primary != (self.host, self.port)
 
     def _connect(self) -> Any:
         self.host, self.port = self._sentinels.find_primary()

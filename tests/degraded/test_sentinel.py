@@ -107,6 +107,17 @@ def test_signing_in_works_again_once_sentinel_names_another_primary(watched, ser
     service.wait_for_subscriptions()
 
 
+def test_a_primary_that_is_cut_off_but_lives_is_left(watched, service):
+    user = make_user(service.rt)
+    codes = list(give_totp(service.rt, user).recovery_codes)
+    with load(service, user) as statuses:
+        eventually(lambda: statuses[200] > 10, "people who are served")
+        watched.fail_over_after(IMPATIENT_MS)
+        watched.wait_for_failover(watched.cut_off())
+        sign_in_on_each_worker(service, user, codes)
+    service.wait_for_subscriptions()
+
+
 def test_without_its_sentinel_what_is_connected_goes_on(watched, redis):
     pool = redis.connection_pool
     assert redis.set("key", "value")
@@ -165,6 +176,12 @@ def is_at(redis, node):
 
 def test_the_next_sentinel_is_asked_if_the_first_is_dead(watched):
     url = watched.url.replace("127.0.0.1", f"127.0.0.1:{free_port()},127.0.0.1", 1)
+    with closing(redis_client.connect_fail_fast(url)) as redis:
+        assert redis.ping()
+
+
+def test_the_next_sentinel_is_asked_if_the_first_is_none(watched):
+    url = watched.url.replace("127.0.0.1", f"127.0.0.1:{watched.other.port},127.0.0.1", 1)
     with closing(redis_client.connect_fail_fast(url)) as redis:
         assert redis.ping()
 
