@@ -5,11 +5,13 @@ Why not those of redis-py: docs/decisions/0008.
 
 from typing import Any
 
+import gevent
 from redis import Connection, Redis, SSLConnection
 from redis.backoff import NoBackoff
 from redis.connection import parse_url
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ReadOnlyError, RedisError, ResponseError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError
 
@@ -23,11 +25,13 @@ class Sentinels:
     """The Sentinels of one service; `primary` is the address that one of them named last.
 
     None until the first of the service's connections is opened, which share this object.
+    `timeout` in seconds is that of the clients, which does not include the DNS.
     """
 
-    def __init__(self, clients: list[Redis], service: str) -> None:
+    def __init__(self, clients: list[Redis], service: str, timeout: float) -> None:
         self._clients = clients
         self._service = service
+        self._timeout = timeout
         self.primary: tuple[str, int] | None = None
 
     def find_primary(self) -> tuple[str, int]:
@@ -37,8 +41,10 @@ class Sentinels:
         """
         reasons = []
         for client in self._clients:
+            late = RedisTimeoutError("it, or the DNS, did not answer in time")
             try:
-                state = client.sentinel_masters().get(self._service)  # type: ignore[no-untyped-call]
+                with gevent.Timeout(2 * self._timeout, late):  # to connect, and to answer
+                    state = client.sentinel_masters().get(self._service)  # type: ignore[no-untyped-call]
             except RedisError as error:
                 reasons.append(str(error))
                 continue
@@ -94,7 +100,9 @@ class PrimaryConnection(Connection):
 
     def _connect(self) -> Any:
         self.host, self.port = self._sentinels.find_primary()
-        return super()._connect()  # type: ignore[no-untyped-call]
+        late = RedisTimeoutError(f"{self.host}, or the DNS, did not answer in time")
+        with gevent.Timeout(self.socket_connect_timeout, late):
+            return super()._connect()  # type: ignore[no-untyped-call]
 
 
 class PrimaryTLSConnection(PrimaryConnection, SSLConnection):
@@ -125,5 +133,5 @@ def connection_options(url: str, timeout_seconds: float) -> dict[str, Any]:
     return {
         **server,
         "connection_class": PrimaryTLSConnection if has_tls else PrimaryConnection,
-        "sentinels": Sentinels(clients, parsed.service),
+        "sentinels": Sentinels(clients, parsed.service, timeout),
     }

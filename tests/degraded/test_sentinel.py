@@ -1,11 +1,13 @@
 """Redis that is found by way of its Sentinels: real servers, whose primary dies."""
 
 import re
+import socket
 import threading
 import time
 from collections import Counter
 from contextlib import ExitStack, closing, contextmanager
 
+import gevent
 import pytest
 from redis.exceptions import RedisError
 
@@ -184,6 +186,36 @@ def test_the_next_sentinel_is_asked_if_the_first_is_none(watched):
     url = watched.url.replace("127.0.0.1", f"127.0.0.1:{watched.other.port},127.0.0.1", 1)
     with closing(redis_client.connect_fail_fast(url)) as redis:
         assert redis.ping()
+
+
+@pytest.fixture
+def silent_dns(monkeypatch):
+    """Let the DNS say nothing of any name."""
+    look_up = socket.getaddrinfo
+
+    def wait(host, *arguments, **options):
+        if host in {"127.0.0.1", "localhost"}:
+            return look_up(host, *arguments, **options)
+        gevent.sleep(60)
+        pytest.fail("it was waited for the DNS")
+
+    monkeypatch.setattr(socket, "getaddrinfo", wait)
+
+
+def test_the_next_sentinel_is_asked_if_the_dns_is_silent(watched, silent_dns):
+    url = watched.url.replace("127.0.0.1", "one.example,127.0.0.1", 1)
+    with closing(redis_client.connect_fail_fast(url)) as redis:
+        assert redis.ping()
+
+
+def test_the_dns_is_not_waited_for_if_sentinel_names_a_name(watched, silent_dns, monkeypatch):
+    named = ("one.example", watched.primary.port)
+    monkeypatch.setattr(sentinel.Sentinels, "find_primary", lambda _: named)
+    with (
+        closing(redis_client.connect_fail_fast(watched.url)) as redis,
+        pytest.raises(RedisError, match="did not answer in time"),
+    ):
+        redis.ping()
 
 
 def test_servers_and_sentinels_have_passwords_of_their_own():
