@@ -48,6 +48,9 @@ class Sentinels:
             except RedisError as error:
                 reasons.append(str(error))
                 continue
+            except (KeyError, TypeError):  # redis-py's, of what no Sentinel answers
+                reasons.append("it is no Sentinel")
+                continue
             if state and state["is_master"] and not (state["is_sdown"] or state["is_odown"]):
                 # A new list, as other requests may be going through this one.
                 self._clients = [client, *(each for each in self._clients if each is not client)]
@@ -101,8 +104,11 @@ class PrimaryConnection(Connection):
     def _connect(self) -> Any:
         self.host, self.port = self._sentinels.find_primary()
         late = RedisTimeoutError(f"{self.host}, or the DNS, did not answer in time")
-        with gevent.Timeout(self.socket_connect_timeout, late):
-            return super()._connect()  # type: ignore[no-untyped-call]
+        try:
+            with gevent.Timeout(self.socket_connect_timeout, late):
+                return super()._connect()  # type: ignore[no-untyped-call]
+        except UnicodeError:
+            raise RedisConnectionError("Sentinel names a host that is not valid") from None
 
 
 class PrimaryTLSConnection(PrimaryConnection, SSLConnection):

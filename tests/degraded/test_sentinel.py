@@ -2,6 +2,7 @@
 
 import re
 import socket
+import socketserver
 import threading
 import time
 from collections import Counter
@@ -186,6 +187,38 @@ def test_the_next_sentinel_is_asked_if_the_first_is_none(watched):
     url = watched.url.replace("127.0.0.1", f"127.0.0.1:{watched.other.port},127.0.0.1", 1)
     with closing(redis_client.connect_fail_fast(url)) as redis:
         assert redis.ping()
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b":1", "it is no Sentinel"),
+        (b"*1\r\n*2\r\n$4\r\nname\r\n$9\r\ngatehouse", "it is no Sentinel"),
+        (
+            b"*1\r\n*8\r\n$4\r\nname\r\n$9\r\ngatehouse\r\n$5\r\nflags\r\n$6\r\nmaster"
+            b"\r\n$2\r\nip\r\n$4\r\na..b\r\n$4\r\nport\r\n$1\r\n1",
+            "a host that is not valid",
+        ),
+    ],
+)
+def test_whatever_a_sentinel_answers_counts_as_redis_failing(answer, said):
+    class Answers(socketserver.StreamRequestHandler):
+        def handle(self):
+            while line := self.rfile.readline():
+                if b"SETINFO" in line:
+                    self.wfile.write(b"+OK\r\n")
+                if b"MASTERS" in line:
+                    self.wfile.write(answer + b"\r\n")
+
+    with ExitStack() as stack:
+        server = stack.enter_context(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Answers))
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        stack.callback(server.shutdown)
+        url = f"redis+sentinel://127.0.0.1:{server.server_address[1]}/gatehouse"
+        redis = stack.enter_context(closing(redis_client.connect(url)))
+        with pytest.raises(RedisError, match=said):
+            redis.ping()
 
 
 @pytest.fixture
