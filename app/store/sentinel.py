@@ -6,7 +6,7 @@ Why not those of redis-py: docs/decisions/0008.
 from typing import Any
 
 import gevent
-from redis import Connection, Redis, SSLConnection
+from redis import BlockingConnectionPool, Connection, Redis, SSLConnection
 from redis.backoff import NoBackoff
 from redis.connection import parse_url
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -19,6 +19,8 @@ from app.core import sentinel_urls
 
 # The most that a new connection waits for one Sentinel before it asks the next.
 TIMEOUT_SECONDS = 0.5
+# They stay open. Sentinel admits a thousand where it may open as many files, and others as well.
+CONNECTIONS = 4
 
 
 class Sentinels:
@@ -124,15 +126,19 @@ def connection_options(url: str, timeout_seconds: float) -> dict[str, Any]:
     tls = {name: value for name, value in server.items() if name.startswith("ssl_")}
     timeout = min(timeout_seconds, TIMEOUT_SECONDS)
     clients = [
-        Redis(
-            host=host,
-            port=port,
-            socket_timeout=timeout,
-            socket_connect_timeout=timeout,
-            retry=Retry(NoBackoff(), 0),  # the next one is asked instead
-            ssl=has_tls,
-            **tls,
-            **parsed.sentinel_options,
+        Redis.from_pool(
+            BlockingConnectionPool(  # type: ignore[no-untyped-call]
+                connection_class=SSLConnection if has_tls else Connection,
+                max_connections=CONNECTIONS,
+                timeout=timeout,
+                host=host,
+                port=port,
+                socket_timeout=timeout,
+                socket_connect_timeout=timeout,
+                retry=Retry(NoBackoff(), 0),  # the next one is asked instead
+                **tls,
+                **parsed.sentinel_options,
+            )
         )
         for host, port in parsed.sentinels
     ]

@@ -189,6 +189,25 @@ def test_the_next_sentinel_is_asked_if_the_first_is_none(watched):
         assert redis.ping()
 
 
+def test_many_who_ask_at_once_share_few_connections(watched, redis):
+    def number():
+        with watched.sentinel.client() as client:
+            return len(client.client_list())
+
+    before, together = number(), threading.Barrier(50)
+
+    def ask():
+        together.wait()
+        redis.get("key")
+
+    people = [threading.Thread(target=ask) for _ in range(50)]
+    for person in people:
+        person.start()
+    for person in people:
+        person.join()
+    assert 0 < number() - before <= sentinel.CONNECTIONS
+
+
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
