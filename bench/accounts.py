@@ -105,7 +105,8 @@ def let_an_hour_pass(service: Service) -> None:
                 f" FROM users WHERE {condition}"
             )
         cursor.execute(
-            "UPDATE login_sessions SET expires_at = now() - interval '1 minute'"
+            "UPDATE login_sessions SET created_at = now() - interval '7 days',"
+            " expires_at = now() - interval '1 minute'"
             " WHERE user_id % 168 = 0"
         )
         cursor.execute(

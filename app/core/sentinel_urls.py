@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlencode
 DEFAULT_PORT = 26379
 _URL = re.compile(
     r"(?P<scheme>rediss?)\+sentinel://((?P<user>[^/?#]*)@)?(?P<hosts>[^/?#@]+)"
-    r"/(?P<service>[^/?#]+)(?P<database>/[^/?#]*)?(\?(?P<query>[^#]*))?"
+    r"/(?P<service>[^/?#@]+)(?P<database>/[^/?#]*)?(\?(?P<query>[^#]*))?"
 )
 _HOST = re.compile(r"(\[(?P<ip6>[0-9A-Fa-f:.]+)\]|(?P<name>[^\[\]:]+))(:(?P<port>\d{1,5}))?")
 # What authenticates at the Sentinels, which have users and passwords of their own.

@@ -250,22 +250,29 @@ def revoke_all(session: Session, user_id: int, now: datetime) -> int:
     return _revoke(session, now, LoginSession.user_id == user_id)
 
 
-def find_expired(session: Session, now: datetime, most: int) -> Sequence[str]:
+def find_expired(
+    session: Session, now: datetime, most: int, *, opened_before: datetime
+) -> Sequence[str]:
     """Return the ids of up to `most` sessions whose tokens have all expired.
 
     Without an index: every refresh would have to change it, and with it all others of the table.
     """
-    return session.scalars(select(LoginSession.id).where(_has_expired(now)).limit(most)).all()
+    expired = _has_expired(now, opened_before)
+    return session.scalars(select(LoginSession.id).where(*expired).limit(most)).all()
 
 
-def delete_expired(session: Session, now: datetime, session_ids: Sequence[str]) -> int:
+def delete_expired(
+    session: Session, now: datetime, session_ids: Sequence[str], *, opened_before: datetime
+) -> int:
     """Delete those of these sessions whose tokens have all expired; return how many."""
-    these = LoginSession.id.in_(session_ids)
-    return bulk.change(session, delete(LoginSession).where(these, _has_expired(now)))
+    these, expired = LoginSession.id.in_(session_ids), _has_expired(now, opened_before)
+    return bulk.change(session, delete(LoginSession).where(these, *expired))
 
 
-def _has_expired(now: datetime) -> ColumnElement[bool]:
-    return LoginSession.expires_at < now
+def _has_expired(
+    now: datetime, opened_before: datetime
+) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return LoginSession.expires_at < now, LoginSession.created_at < opened_before
 
 
 def _revoke(session: Session, now: datetime, *conditions: ColumnElement[bool]) -> int:

@@ -2,7 +2,8 @@
 
 import uuid
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 
 from sqlalchemy.orm import Session
 
@@ -17,9 +18,17 @@ from app.crypto.tokens import digest
 from app.sessions import access_token, queries, refresh_token, service
 from app.sessions.errors import SessionNotFound
 from app.sessions.models import LoginSession
+from app.settings import keys
 from app.store import bulk
 from app.users import queries as users_queries
 from app.users import service as users
+
+# Of what opens a session and is made single-use by its row: see app/login/completion.py.
+LIVES_OF_PROOFS = (
+    keys.EMAIL_CODE_TTL_SECONDS,
+    keys.MFA_FLOW_TTL_SECONDS,
+    keys.PASSKEY_FLOW_TTL_SECONDS,
+)
 
 
 def revoke_others(
@@ -118,9 +127,15 @@ def log_out(rt: Runtime, presented: str | None, token: str | None, client: Clien
 
 
 def delete_expired(rt: Runtime) -> int:
-    """Delete sessions whose tokens have all expired; return how many."""
-    find, delete = queries.find_expired, queries.delete_expired
-    return bulk.delete_found(rt, find, delete, rt.clock.now())
+    """Delete sessions whose tokens have all expired; return how many.
+
+    Not while what has opened one may still be valid: its row lets that open no other.
+    """
+    now = rt.clock.now()
+    opened_before = now - timedelta(seconds=max(map(rt.settings.get, LIVES_OF_PROOFS)))
+    find = partial(queries.find_expired, opened_before=opened_before)
+    delete = partial(queries.delete_expired, opened_before=opened_before)
+    return bulk.delete_found(rt, find, delete, now)
 
 
 def canonical_id(session_id: str) -> str:

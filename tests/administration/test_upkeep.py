@@ -249,7 +249,7 @@ def test_what_came_back_to_use_since_it_was_found_stays(rt, api, user, monkeypat
         sessions = session.scalars(sa.select(LoginSession.id)).all()
         browsers = session.scalars(sa.select(Browser.id)).all()
     assert (len(sessions), len(browsers)) == (1, 1)
-    monkeypatch.setattr(session_queries, "find_expired", lambda *_: sessions)
+    monkeypatch.setattr(session_queries, "find_expired", lambda *_, **__: sessions)
     monkeypatch.setattr(browser_queries, "find_unused", lambda *_: browsers)
     cleaned = cleanup.cleanup(rt)
     assert (cleaned["sessions"], cleaned["browsers"]) == (0, 0)

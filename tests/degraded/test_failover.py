@@ -34,7 +34,7 @@ class Pair:
 
     def wait_for_standby(self):
         """Return once it has what the primary has by now."""
-        # Where its log is, also if it has not been written yet: commits do not wait for that here.
+        # Of these servers, commits do not wait until they are written.
         written = self.primary.cluster.ask("SELECT pg_current_wal_insert_lsn()::text")
         has_it = f"SELECT pg_last_wal_replay_lsn() >= '{written}'"
         eventually(lambda: self.standby.cluster.ask(has_it), "the standby to follow")

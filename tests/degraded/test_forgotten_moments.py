@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import pytest
 from redis import Redis
 
+from app.installation import cleanup
 from app.sessions.models import LoginSession
 from tests.support import email_code
 from tests.support.api import ORIGIN, ApiClient
@@ -70,6 +71,19 @@ def test_a_mailed_code_that_signs_in(rt, api, user, forgotten):
         email_code.finish(api, flow_token, code).ok()
     email_code.finish(api.stranger(), flow_token, code).fails(*INVALID)
     assert count(rt, LoginSession) == 1
+
+
+def test_a_mailed_code_outlives_its_session(rt, api, user, clock, forgotten):
+    email_code.switch_on(rt)
+    configure(rt, auth_refresh_token_ttl_secs=30)
+    flow_token, code = email_code.mailed_code(rt, api, user)
+    with forgotten():
+        email_code.finish(api, flow_token, code).ok()
+    clock.advance(seconds=60)
+    assert cleanup.cleanup(rt)["sessions"] == 0
+    email_code.finish(api.stranger(), flow_token, code).fails(*INVALID)
+    clock.advance(seconds=600)
+    assert cleanup.cleanup(rt)["sessions"] == 1
 
 
 def test_a_signature_of_a_passkey_that_does_not_count(rt, app, api, user, forgotten):

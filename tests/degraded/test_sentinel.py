@@ -1,10 +1,13 @@
 """Redis that is found by way of its Sentinels: real servers, whose primary dies."""
 
 import re
+import socket
+import socketserver
 import threading
 from collections import Counter
 from contextlib import ExitStack, closing, contextmanager
 
+import gevent
 import pytest
 from redis.exceptions import RedisError
 
@@ -103,6 +106,17 @@ def test_signing_in_works_again_once_sentinel_names_another_primary(watched, ser
     service.wait_for_subscriptions()
 
 
+def test_a_primary_that_is_cut_off_but_lives_is_left(watched, service):
+    user = make_user(service.rt)
+    codes = list(give_totp(service.rt, user).recovery_codes)
+    with load(service, user) as statuses:
+        eventually(lambda: statuses[200] > 10, "people who are served")
+        watched.fail_over_after(IMPATIENT_MS)
+        watched.wait_for_failover(watched.cut_off())
+        sign_in_on_each_worker(service, user, codes)
+    service.wait_for_subscriptions()
+
+
 def test_without_its_sentinel_what_is_connected_goes_on(watched, redis):
     pool = redis.connection_pool
     assert redis.set("key", "value")
@@ -164,6 +178,93 @@ def test_the_next_sentinel_is_asked_if_the_first_is_dead(watched):
     url = watched.url.replace("127.0.0.1", f"127.0.0.1:{free_port()},127.0.0.1", 1)
     with closing(redis_client.connect_fail_fast(url)) as redis:
         assert redis.ping()
+
+
+def test_the_next_sentinel_is_asked_if_the_first_is_none(watched):
+    url = watched.url.replace("127.0.0.1", f"127.0.0.1:{watched.other.port},127.0.0.1", 1)
+    with closing(redis_client.connect_fail_fast(url)) as redis:
+        assert redis.ping()
+
+
+def test_many_who_ask_at_once_share_few_connections(watched, redis):
+    def number():
+        with watched.sentinel.client() as client:
+            return len(client.client_list())
+
+    before, together = number(), threading.Barrier(50)
+
+    def ask():
+        together.wait()
+        redis.get("key")
+
+    people = [threading.Thread(target=ask) for _ in range(50)]
+    for person in people:
+        person.start()
+    for person in people:
+        person.join()
+    assert 0 < number() - before <= sentinel.CONNECTIONS
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b":1", "it is no Sentinel"),
+        (b"*1\r\n*2\r\n$4\r\nname\r\n$9\r\ngatehouse", "it is no Sentinel"),
+        (
+            b"*1\r\n*8\r\n$4\r\nname\r\n$9\r\ngatehouse\r\n$5\r\nflags\r\n$6\r\nmaster"
+            b"\r\n$2\r\nip\r\n$4\r\na..b\r\n$4\r\nport\r\n$1\r\n1",
+            "a host that is not valid",
+        ),
+    ],
+)
+def test_whatever_a_sentinel_answers_counts_as_redis_failing(answer, said):
+    class Answers(socketserver.StreamRequestHandler):
+        def handle(self):
+            while line := self.rfile.readline():
+                if b"SETINFO" in line:
+                    self.wfile.write(b"+OK\r\n")
+                if b"MASTERS" in line:
+                    self.wfile.write(answer + b"\r\n")
+
+    with ExitStack() as stack:
+        server = stack.enter_context(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Answers))
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        stack.callback(server.shutdown)
+        url = f"redis+sentinel://127.0.0.1:{server.server_address[1]}/gatehouse"
+        redis = stack.enter_context(closing(redis_client.connect(url)))
+        with pytest.raises(RedisError, match=said):
+            redis.ping()
+
+
+@pytest.fixture
+def silent_dns(monkeypatch):
+    """Let the DNS say nothing of any name."""
+    look_up = socket.getaddrinfo
+
+    def wait(host, *arguments, **options):
+        if host in {"127.0.0.1", "localhost"}:
+            return look_up(host, *arguments, **options)
+        gevent.sleep(60)
+        pytest.fail("it was waited for the DNS")
+
+    monkeypatch.setattr(socket, "getaddrinfo", wait)
+
+
+def test_the_next_sentinel_is_asked_if_the_dns_is_silent(watched, silent_dns):
+    url = watched.url.replace("127.0.0.1", "one.example,127.0.0.1", 1)
+    with closing(redis_client.connect_fail_fast(url)) as redis:
+        assert redis.ping()
+
+
+def test_the_dns_is_not_waited_for_if_sentinel_names_a_name(watched, silent_dns, monkeypatch):
+    named = ("one.example", watched.primary.port)
+    monkeypatch.setattr(sentinel.Sentinels, "find_primary", lambda _: named)
+    with (
+        closing(redis_client.connect_fail_fast(watched.url)) as redis,
+        pytest.raises(RedisError, match="did not answer in time"),
+    ):
+        redis.ping()
 
 
 def test_servers_and_sentinels_have_passwords_of_their_own():

@@ -214,6 +214,7 @@ def test_a_folder_is_no_database(tmp_path):
         f"redis+sentinel://:{PASSWORD}@one:65536/files",
         f"redis+sentinel://:{PASSWORD}@..one/files",
         f"redis+sentinel://:{PASSWORD}@::1/files",
+        f"redis+sentinel://me:1/{PASSWORD}@one",
         f"redis+sentinel://:{PASSWORD}@one/files/zero",
         f"redis+sentinel://:{PASSWORD}@one/files/0/0",
         f"redis+sentinel://one/files?{PASSWORD}=1",

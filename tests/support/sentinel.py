@@ -153,6 +153,21 @@ class WatchedValkey:
         with self.sentinel.client() as client:
             client.sentinel_set(SERVICE, "down-after-milliseconds", milliseconds)
 
+    def cut_off(self) -> Node:
+        """Let neither Sentinel nor replica reach the primary, which keeps its clients; return it.
+
+        It takes no writes then, as with the settings that operators are told to use.
+        """
+        node = self.primary
+        with node.client() as client:
+            client.config_set("min-replicas-max-lag", 1)
+            client.config_set("min-replicas-to-write", 1)
+            client.config_set("requirepass", "which nobody else knows")
+            for each in client.client_list():
+                if each["flags"] == "S" or each["name"].startswith("sentinel-"):
+                    client.client_kill_filter(_id=each["id"])
+        return node
+
     def wait_for_replica(self) -> None:
         """Return once Sentinel knows the replica, and it has all that the primary has."""
 
