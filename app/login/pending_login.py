@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -94,7 +94,10 @@ def open_pending(
         "user_id": account.id,
         "session_version": account.session_version,
         "first_factor": first_factor,
-        "client": asdict(client),
+        # What instances of 0.1 and 0.2 ask for, and no more, since they may finish this login while
+        # they are replaced.
+        "account": account.created_at.isoformat(),
+        "client": {"address": client.address, "user_agent": client.user_agent},
     }
     if proves_address:
         data["address_digest"] = digest(account.email)
@@ -114,7 +117,7 @@ def get(rt: Runtime, flow_token: str) -> PendingLogin:
     if flow.attempts >= MAX_ATTEMPTS:
         raise MfaFlowInvalid
     stored = dict(flow.data)
-    stored.pop("account", None)  # written by version 0.1
+    stored.pop("account", None)  # for version 0.1
     return PendingLogin(flow, client=Client(**stored.pop("client")), **stored)
 
 

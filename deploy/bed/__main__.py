@@ -6,8 +6,10 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from deploy.bed import upgrade
 from deploy.bed.bed import Bed, describe, running
 from deploy.bed.faults import FAULTS, Fault
 from deploy.bed.storm import Storm
@@ -27,6 +29,9 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = {} if arguments.storm else {"LOG_LEVEL": "INFO"}
     try:
+        if arguments.upgrade_from:
+            _upgrade(arguments)
+            return
         with running(**settings) as bed:
             if arguments.storm is None:
                 _stay(bed)
@@ -54,6 +59,16 @@ def _run_storm(bed: Bed, arguments: argparse.Namespace, chosen: Sequence[type[Fa
     return not report.violations
 
 
+def _upgrade(arguments: argparse.Namespace) -> None:
+    with upgrade.running(
+        arguments.upgrade_from, database=arguments.database, venvs=arguments.venvs
+    ) as bed:
+        report, text = upgrade.run(bed, rest=arguments.rest)
+    sys.stdout.write(text + "\n")
+    if report.violations:
+        sys.exit(1)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m deploy.bed",
@@ -76,6 +91,13 @@ def _parser() -> argparse.ArgumentParser:
         help="only faults with one of these words: " + ", ".join(fault.name for fault in FAULTS),
     )
     add("--recovery", type=_seconds, default=5.0, help="until all must be well (default 5s)")
+    add(
+        "--upgrade-from",
+        metavar="REVISION",
+        help="upgrade that version of this repository under load, and go back; 1 if it is bad",
+    )
+    add("--database", choices=tuple(upgrade.STEPS), default="postgres", help="of the upgrade")
+    add("--venvs", type=Path, help="where the old version's packages stay for the next time")
     return parser
 
 

@@ -15,6 +15,9 @@ from app.core.runtime import Runtime
 from deploy.bed.database import Pair, PgBouncer, find_pgbouncer
 from deploy.bed.proxy import Proxy
 from tests.support import live, servers
+from tests.support.authenticator import Authenticator
+from tests.support.challenge import give_totp
+from tests.support.factories import KnownUser, make_user
 from tests.support.live import LiveService
 from tests.support.sentinel import WatchedValkey
 
@@ -85,6 +88,7 @@ class Bed:
         self.avatars.mkdir(mode=0o750)
         enter = self.stack.enter_context
         self.database = enter(Pair(*database_disks))
+        (self.folder / "valkey").mkdir()
         self.valkey = enter(WatchedValkey(self.folder / "valkey", persist=True))
         self.prepare_exit_codes = self.prepare_concurrently(self.database.url)
         if any(self.prepare_exit_codes):
@@ -189,6 +193,14 @@ class Bed:
     def client(self) -> live.LiveClient:
         """Return a client of the proxy."""
         return self.proxy.client()
+
+    def make_user(self, role: str = "user") -> KnownUser:
+        """Make an account."""
+        return make_user(self.rt, role=role)
+
+    def give_totp(self, user: KnownUser) -> Authenticator:
+        """Give an account an authenticator app."""
+        return give_totp(self.rt, user).app
 
     def reset(self) -> None:
         """Remove every account, session, setting and counter; the processes stay."""

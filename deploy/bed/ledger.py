@@ -108,11 +108,14 @@ class Ledger:
 def _entries(rt: Runtime) -> dict[tuple[str | None, str], list[int]]:
     """Return the user ids in the audit log, by tag and action.
 
-    Entries without a user (id 0) are left out: the service itself or an operator caused them.
+    Entries without a user (id 0) are left out: the service itself or an operator caused them; and
+    those without a tag: they are older than the run.
     """
     columns = AuditEntry.user_agent, AuditEntry.action, AuditEntry.user_id
     statement = sa.select(*columns).where(
-        AuditEntry.user_id != 0, AuditEntry.action.not_in(NO_CHANGES)
+        AuditEntry.user_id != 0,
+        AuditEntry.user_agent.is_not(None),
+        AuditEntry.action.not_in(NO_CHANGES),
     )
     found = defaultdict(list)
     with rt.reading() as connection:

@@ -4,7 +4,7 @@ import itertools
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from deploy.bed.actors.actor import Actor
@@ -12,7 +12,7 @@ from deploy.bed.actors.cast import create_actors
 from deploy.bed.actors.events import Listener
 from deploy.bed.bed import Bed
 from deploy.bed.faults import FAULTS, Calm, Fault
-from deploy.bed.ledger import Ledger
+from deploy.bed.ledger import Failure, Ledger
 
 # What no log may contain. A full disk loses log lines, so this check is best effort.
 UNEXPECTED = (
@@ -27,7 +27,7 @@ UNEXPECTED = (
 
 @dataclass
 class Outcome:
-    """One fault: how long it lasted, how many failures clients saw, and how soon all was well.
+    """One fault: how long it lasted, which failures clients saw, and how soon all was well.
 
     `recovery` is how many seconds after the fault's end the last failure was seen, or the last
     actor had its first success. `longest` is the slowest answer, the calm afterwards included.
@@ -36,7 +36,7 @@ class Outcome:
     name: str
     ended: float = 0.0
     lasted: float = 0.0
-    failures_seen: int = 0
+    failures: list[Failure] = field(default_factory=list)
     recovery: float = 0.0
     longest: float = 0.0
 
@@ -68,7 +68,7 @@ class Report:
         ]
         for name in dict.fromkeys(outcome.name for outcome in self.faults):
             same = [outcome for outcome in self.faults if outcome.name == name]
-            failures_seen = sum(outcome.failures_seen for outcome in same)
+            failures_seen = sum(len(outcome.failures) for outcome in same)
             recovery = max(outcome.recovery for outcome in same)
             lines.append(f"| {name} | {len(same)} | {failures_seen} | {recovery:.1f} s |")
         lines += [f"| {name} | not possible: {why} | | |" for name, why in self.skipped.items()]
@@ -86,10 +86,16 @@ class Storm:
     """
 
     def __init__(
-        self, bed: Bed, *, recovery: float, faults: Sequence[type[Fault]] = FAULTS
+        self,
+        bed: Bed,
+        *,
+        recovery: float,
+        faults: Sequence[type[Fault]] = FAULTS,
+        people: Callable[[Bed, Ledger, float], Sequence[Actor]] = create_actors,
     ) -> None:
         self._bed = bed
         self._faults = faults
+        self._people = people
         self._recovery = recovery
         self._ledger = Ledger()
         self._actors: Sequence[Actor] = ()
@@ -106,7 +112,7 @@ class Storm:
         possible = [fault for fault in self._faults if fault.name not in skipped]
         # Log lines from before this run are not its own.
         logged = {name: len(text) for name, text in self._bed.logs()}
-        self._actors = create_actors(self._bed, self._ledger, hold)
+        self._actors = self._people(self._bed, self._ledger, hold)
         began = time.monotonic()
         for actor in self._actors:
             actor.start()
@@ -145,7 +151,7 @@ class Storm:
         outcome.recovery = self._rest(rest)
         self._judge(outcome, fault)
         sys.stderr.write(
-            f"{fault.name}: {outcome.failures_seen} failures told,"
+            f"{fault.name}: {len(outcome.failures)} failures told,"
             f" recovered after {outcome.recovery:.1f} s\n"
         )
 
@@ -161,7 +167,7 @@ class Storm:
         failures, outcome.longest = ledger.take_failures()
         self._longest = max(self._longest, outcome.longest)
         for failure in failures:
-            outcome.failures_seen += 1
+            outcome.failures.append(failure)
             if not fault.explains(failure):
                 ledger.add_violation(f"not explained: {failure}")
             outcome.recovery = max(outcome.recovery, failure.ended - outcome.ended)
@@ -169,7 +175,7 @@ class Storm:
             ledger.add_violation(f"all was well only {outcome.recovery:.1f} s after its end")
         if outcome.longest > outcome.lasted + self._recovery:
             ledger.add_violation(f"an answer took {outcome.longest:.1f} s")
-        was_noticed = outcome.failures_seen or outcome.longest > outcome.lasted / 2
+        was_noticed = outcome.failures or outcome.longest > outcome.lasted / 2
         if not fault.was_effective or (fault.must_be_noticed and not was_noticed):
             ledger.add_violation("nobody felt anything of it")
 

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from app.commands import run
 from app.installation import preparation
 from app.storage_policies.models import StoragePolicy
+from app.store.db import Base
 from tests.support.factories import at_revision, count
 
 MIGRATION_LOCK = 4_242_001  # migrations/env.py
@@ -34,9 +35,31 @@ def test_so_is_what_a_newer_one_migrates_meanwhile(line, rt, wait_for):
         with rt.transaction() as newer:
             newer.execute(sa.text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
             prepared = pool.submit(line.json, "prepare")
-            wait_for(lambda: is_awaited(rt))
+            wait_for(lambda: is_awaited(rt, "advisory"))
             newer.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
         assert prepared.result(timeout=10) == {"prepared": False}
+
+
+@pytest.mark.postgres
+def test_a_migration_gives_way_to_a_request_that_holds_one_table_and_needs_another(
+    line, rt, wait_for
+):
+    with at_revision(rt, "0025"), ThreadPoolExecutor(1) as pool:
+        with rt.transaction() as request:
+            request.execute(sa.text("SELECT 1 FROM teams"))
+            prepared = pool.submit(line.json, "prepare")
+            wait_for(lambda: is_awaited(rt, "relation"))
+            for table in Base.metadata.tables:
+                request.execute(sa.text(f'SELECT 1 FROM "{table}"'))
+            assert not prepared.done()
+        assert prepared.result(timeout=10) == {"prepared": True}
+
+
+@pytest.mark.postgres
+def test_where_nothing_is_to_be_migrated_no_table_is_locked(line, rt):
+    with rt.transaction() as request:
+        request.execute(sa.text("SELECT 1 FROM teams"))
+        assert line.json("prepare") == {"prepared": True}
 
 
 @pytest.mark.parametrize("error", [NotImplementedError, RecursionError, ValueError])
@@ -66,12 +89,11 @@ def revision(connection):
     return connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one()
 
 
-def is_awaited(rt):
-    """Tell whether some process waits for the migration of another, in this database."""
+def is_awaited(rt, kind):
+    """Tell whether somebody waits for a lock of this kind, in this database."""
     statement = sa.text(
-        "SELECT 1 FROM pg_locks"
-        " WHERE NOT granted AND locktype = 'advisory' AND classid = 0 AND objid = :lock"
+        "SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = :kind"
         " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
     )
     with rt.reading() as connection:
-        return connection.execute(statement, {"lock": MIGRATION_LOCK}).all()
+        return connection.execute(statement, {"kind": kind}).all()

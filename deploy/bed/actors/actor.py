@@ -14,7 +14,7 @@ from app.audit.models import Action
 from deploy.bed.bed import Bed
 from deploy.bed.ledger import Ledger
 from tests.support.api import Answer
-from tests.support.factories import KnownUser, make_user
+from tests.support.factories import KnownUser
 
 PACE_SECONDS = 0.02
 # nginx closes a connection that is idle for 75 s; a hang-up after this long is simply retried.
@@ -27,6 +27,8 @@ class Actor(threading.Thread):
     """One client with one connection through the proxy; it repeats `step` until stopped."""
 
     user: KnownUser | None = None
+    # How long it rests between two steps.
+    pace = PACE_SECONDS
 
     def __init__(self, bed: Bed, ledger: Ledger, name: str) -> None:
         super().__init__(daemon=True, name=name)
@@ -40,7 +42,7 @@ class Actor(threading.Thread):
 
     def run(self) -> None:
         """Repeat `step` until stopped; any exception counts as a broken invariant."""
-        while not self.stopped.wait(PACE_SECONDS):
+        while not self.stopped.wait(self.pace):
             try:
                 self.step()
                 self.steps += 1
@@ -131,7 +133,7 @@ class AccountHolder(Actor):
     user: KnownUser
 
     def __init__(self, bed: Bed, ledger: Ledger, *, role: str = "user") -> None:
-        self.user = make_user(bed.rt, role=role)
+        self.user = bed.make_user(role)
         super().__init__(bed, ledger, f"{type(self).__name__.lower()} {self.user.username}")
         # Passwords that may be in force: more than one while the outcome of a change is unknown.
         self.passwords = {self.user.password}

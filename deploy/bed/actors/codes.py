@@ -10,7 +10,6 @@ from deploy.bed.bed import Bed
 from deploy.bed.ledger import Ledger
 from tests.support.api import Answer
 from tests.support.authenticator import STEP_SECONDS
-from tests.support.challenge import give_totp
 from tests.support.email_code import FINISH, START
 from tests.support.factories import configure
 from tests.support.mailbox import text_of
@@ -34,7 +33,7 @@ class MfaUser(AccountHolder):
 
     def __init__(self, bed: Bed, ledger: Ledger) -> None:
         super().__init__(bed, ledger)
-        self.app = give_totp(bed.rt, self.user).app
+        self.app = bed.give_totp(self.user)
         # The last time step whose code was tried, and the last whose code was accepted.
         self.tried_step = self.accepted_step = 0
 
