@@ -148,6 +148,24 @@ def test_an_act_that_nobody_measured_is_not_left_out():
         year_of(1000, Habits(), acts)
 
 
+def _first_column(header):
+    """Return the first cells of the table of docs/scaling.md that has this header."""
+    table = (ROOT / "docs" / "scaling.md").read_text().partition(header)[2]
+    rows = table.partition("\n\n")[0].splitlines()[2:]
+    return {row.split("|")[1].strip(" `") for row in rows}
+
+
+def test_the_tables_of_the_documentation_have_the_names_of_the_report():
+    assert _first_column("| `an account's act` |") == Habits().acts_a_day().keys()
+    figures = year._year_figures(
+        year_of(100_000, Habits(), _acts()), dict.fromkeys(year.TABLES, 1.0)
+    )
+    names = {figure.name for figure in figures}
+    kept = {f"{table}, {what}" for table in year.TABLES for what in ("rows", "size")}
+    documented = _first_column("| | a row | 100,000 accounts |")
+    assert documented - set(year.TABLES) == names - kept
+
+
 def _pinned(file):
     names = re.findall(r"(?m)^([A-Za-z0-9._-]+)==", (ROOT / file).read_text())
     return {re.sub(r"[-_.]+", "-", name).lower() for name in names}
