@@ -5,7 +5,6 @@ It needs Chromium. `--to FOLDER` writes them elsewhere. Look at each before it i
 
 import argparse
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -30,8 +29,6 @@ from tests.support.servers import ROOT
 
 IMAGES = ROOT / "docs" / "images"
 WHITE, GREY = (255, 255, 255), (128, 136, 144)
-# Gradients cost many bytes where there are many colours.
-MANY, FEW = 256, 96
 DESK, WIDE, PHONE = (1280, 801), (1280, 850), (390, 844)
 ACCOUNT = ("profile", "security", "sessions", "tokens")
 ACCOUNT_ON_A_PHONE = (*ACCOUNT[1:], "connections", "teams", "preferences", "activity", "data")
@@ -63,7 +60,6 @@ class Picture:
     gap: int = 16
     margin: int = 16
     ground: tuple[int, int, int] = GREY
-    colours: int = MANY
 
 
 def main() -> None:
@@ -154,7 +150,7 @@ def of_sign_in(site: Site) -> Iterator[Picture]:
     def wait(page: Page) -> None:
         page.get_by_text("Single sign-on of the company").wait_for()
 
-    signs = 24, 0, WHITE, FEW  # gap, margin, ground, colours
+    signs = 24, 0, WHITE  # gap, margin, ground
     tiles = [Tile("/login", act=wait), Tile("/login", is_dark=True, act=wait)]
     yield Picture("sign-in", tiles, 2, (704, 880), (640, 800), *signs)
 
@@ -193,7 +189,7 @@ def draw(browser: Browser, site: Site, picture: Picture, folder: Path, **options
         ]
         shown = shoot(browser, site, picture, tile, **options)
         image.paste(shown, (place[0], place[1]))
-    few(image, picture.colours).save(folder / f"{picture.name}.png", optimize=True)
+    image.save(folder / f"{picture.name}.webp", lossless=True, method=6)
 
 
 def shoot(
@@ -217,32 +213,6 @@ def shoot(
         shot = Image.open(BytesIO(page.screenshot(animations="disabled"))).convert("RGB")
     # A scale that is no whole number may miss the size by a pixel.
     return shot if shot.size == size else shot.crop((0, 0, *size))
-
-
-def few(image: Image.Image, colours: int) -> Image.Image:
-    """Return a picture with a palette, which makes its file small.
-
-    Half of the colours are the most frequent ones, as they are; the others stand for the rest.
-    """
-    pixels: list[tuple[int, int, int]] = [*image.get_flattened_data()]
-    seen = Counter(pixels)
-    kept = [colour for colour, _ in seen.most_common(colours // 2)]
-    rest = Image.new("RGB", (max(1, len(seen) - len(kept)), 1))
-    rest.putdata([*seen.keys() - {*kept}] or kept[:1])
-    parts = rest.quantize(colours - len(kept), Image.Quantize.MEDIANCUT).getpalette() or []
-    palette = [*kept, *zip(*[iter(parts)] * 3, strict=True)]
-    nearest = {
-        colour: min(range(len(palette)), key=lambda index: distance(palette[index], colour))
-        for colour in seen
-    }
-    small = Image.frombytes("P", image.size, bytes(map(nearest.__getitem__, pixels)))
-    small.putpalette([part for colour in palette for part in colour])
-    return small
-
-
-def distance(one: tuple[int, ...], other: tuple[int, ...]) -> int:
-    """Return how far two colours are from each other."""
-    return sum((a - b) ** 2 for a, b in zip(one, other, strict=True))
 
 
 if __name__ == "__main__":
