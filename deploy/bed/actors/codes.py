@@ -20,6 +20,8 @@ CODE = re.compile(r"^(\d{8})$", re.MULTILINE)
 # mail that it was sending to another, which waits for longer than any attempt takes.
 MAIL_SECONDS = 10.0
 LATE_SECONDS = 180.0
+# From how many steps on one must have let it in.
+ENOUGH_STEPS = 10
 # The pause between two mails, which is the shortest there is, and a little more.
 PAUSE_SECONDS = 1
 PAUSED_SECONDS = 1.2
@@ -154,7 +156,7 @@ class MailedCodeUser(AccountHolder):
         """Type a code until it is judged; return the first answer, or the one that let in."""
         body, tag = {"flow_token": flow_token, "code": code}, self.new_tag()
         answers: list[Answer] = []
-        while len(answers) < TRIES and not self.stopped.is_set():
+        for _ in range(TRIES):
             answer = self.change(Action.USER_EMAIL_CODE_SIGN_IN, "POST", FINISH, body, tag=tag)
             answers.append(answer)
             if answer.status == 200:
@@ -162,7 +164,7 @@ class MailedCodeUser(AccountHolder):
                 self.spent = [*self.spent[1 - MOST_SPENT :], (flow_token, code, tag)]
                 self.try_again(flow_token, code, tag)
                 return answer
-            if answer.status < 500:
+            if answer.status < 500 or self.stopped.is_set():
                 break
         # A try without an answer may have spent the code: then a refusal of the next says nothing.
         return answers[0]
@@ -189,5 +191,5 @@ class MailedCodeUser(AccountHolder):
         self._server.__exit__()
 
     def compare(self) -> None:
-        """Complain if no code was ever accepted."""
-        self.check(self.accepted > 0, "was never let in with a code")
+        """Complain if no code was ever accepted, unless the run was short."""
+        self.check(self.accepted > 0 or self.steps < ENOUGH_STEPS, "was never let in with a code")
