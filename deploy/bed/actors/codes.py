@@ -16,9 +16,10 @@ from tests.support.mailbox import text_of
 from tests.support.smtp import ReceivedMail, RecordingSmtpServer
 
 CODE = re.compile(r"^(\d{8})$", re.MULTILINE)
-# How long to wait for a mail, and how late it may still come: a worker that is killed leaves the
-# mail that it was sending to another, which waits for longer than any attempt takes.
-MAIL_SECONDS = 10.0
+# How long to wait for a mail, which is less than a storm allows for recovery, and how late it may
+# still come: the mail that a killed worker was sending is left to another, which waits for longer
+# than any attempt takes.
+MAIL_SECONDS = 3.0
 LATE_SECONDS = 180.0
 # From how many steps on one must have let it in.
 ENOUGH_STEPS = 10
