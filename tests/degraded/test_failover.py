@@ -1,8 +1,6 @@
 """PostgreSQL and Redis behind an address that leads to a standby for a while."""
 
-import threading
-from collections import Counter
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from itertools import takewhile
 
 import pytest
@@ -15,6 +13,7 @@ from app.store import redis as redis_client
 from tests.support import servers
 from tests.support.factories import make_user
 from tests.support.live import LiveService, eventually
+from tests.support.load import load
 from tests.support.moving_address import MovingAddress
 
 pytestmark = pytest.mark.postgres
@@ -70,38 +69,15 @@ def serve(pair, tmp_path, live_redis_server):
         yield start
 
 
-@contextmanager
-def load(service, user):
-    """Have four people use the service all the time; yield how often they got which status.
+def signing_in_and_reading(service, user):
+    """Have people use the service all the time; see `load`."""
 
-    What is no answer counts as its error. All of them are answered until the end.
-    """
-    stopped, counting, statuses = threading.Event(), threading.Lock(), Counter()
+    def use(client):
+        yield client.login(user).status
+        for _ in range(5):
+            yield client.me().status
 
-    def note(what):
-        with counting:
-            statuses[what] += 1
-
-    def use():
-        while not stopped.is_set():
-            try:
-                with service.client() as client:
-                    note(client.login(user).status)
-                    for _ in range(5):
-                        note(client.me().status)
-            except Exception as error:
-                note(repr(error))
-
-    people = [threading.Thread(target=use) for _ in range(4)]
-    for person in people:
-        person.start()
-    try:
-        yield statuses
-    finally:
-        stopped.set()
-        for person in people:
-            person.join()
-    assert set(statuses) <= {200, 401, 503}
+    return load(service, use, {200, 401, 503})
 
 
 def refusals(service, user):
@@ -127,7 +103,7 @@ def wait_for_refusals(statuses):
 def test_sign_in_works_as_soon_as_the_address_is_back(pair, serve):
     service = serve()
     user = make_user(service.rt)
-    with load(service, user) as statuses:
+    with signing_in_and_reading(service, user) as statuses:
         pair.address.move(pair.standby.socket)
         wait_for_refusals(statuses)
         pair.address.move(pair.primary.socket)
@@ -137,7 +113,7 @@ def test_sign_in_works_as_soon_as_the_address_is_back(pair, serve):
 def test_a_standby_that_becomes_the_primary_is_used_at_once(pair, serve):
     service = serve()
     user = make_user(service.rt)
-    with load(service, user) as statuses:
+    with signing_in_and_reading(service, user) as statuses:
         eventually(lambda: statuses[200] > 20, "people who are served")
         pair.primary.stop()  # fast: what it has committed is sent to the standby first
         pair.address.move(pair.standby.socket)
@@ -164,7 +140,7 @@ def test_connections_to_a_standby_are_not_kept(pair, serve):
     """As where the URL takes any server, and connections outlive the failover."""
     service = serve(pair.url("?target_session_attrs=any"))
     user = make_user(service.rt)
-    with load(service, user) as statuses:
+    with signing_in_and_reading(service, user) as statuses:
         pair.address.move(pair.standby.socket)
         wait_for_refusals(statuses)
         pair.address.move(pair.primary.socket, cuts=False)

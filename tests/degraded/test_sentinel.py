@@ -4,8 +4,7 @@ import re
 import socket
 import socketserver
 import threading
-from collections import Counter
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 
 import gevent
 import pytest
@@ -18,6 +17,7 @@ from tests.support import servers
 from tests.support.challenge import give_totp, verify
 from tests.support.factories import make_user
 from tests.support.live import LiveService, eventually, free_port
+from tests.support.load import load
 from tests.support.sentinel import IMPATIENT_MS, PATIENT_MS, Node, WatchedValkey
 
 PASSWORD, AT_SENTINEL = "hunter2server", "hunter2sentinel"
@@ -45,28 +45,9 @@ def service(watched, tmp_path, database_url):
         yield service
 
 
-@contextmanager
-def load(service, user):
-    """Have four people sign in all the time, as far as the second step; yield their statuses."""
-    stopped, counting, statuses = threading.Event(), threading.Lock(), Counter()
-
-    def use():
-        while not stopped.is_set():
-            with service.client() as client:
-                status = client.login(user).status
-            with counting:
-                statuses[status] += 1
-
-    people = [threading.Thread(target=use) for _ in range(4)]
-    for person in people:
-        person.start()
-    try:
-        yield statuses
-    finally:
-        stopped.set()
-        for person in people:
-            person.join()
-    assert set(statuses) <= {200, 503}
+def signing_in(service, user):
+    """Have people sign in all the time, as far as the second step; see `load`."""
+    return load(service, lambda client: [client.login(user).status], {200, 503})
 
 
 def sign_in_on_each_worker(service, user, codes):
@@ -90,7 +71,7 @@ def sign_in_on_each_worker(service, user, codes):
 def test_signing_in_works_again_once_sentinel_names_another_primary(watched, service, how):
     user = make_user(service.rt)
     codes = list(give_totp(service.rt, user).recovery_codes)
-    with load(service, user) as statuses:
+    with signing_in(service, user) as statuses:
         eventually(lambda: statuses[200] > 10, "people who are served")
         dead = watched.primary
         watched.fail_over_after(IMPATIENT_MS)
@@ -109,7 +90,7 @@ def test_signing_in_works_again_once_sentinel_names_another_primary(watched, ser
 def test_a_primary_that_is_cut_off_but_lives_is_left(watched, service):
     user = make_user(service.rt)
     codes = list(give_totp(service.rt, user).recovery_codes)
-    with load(service, user) as statuses:
+    with signing_in(service, user) as statuses:
         eventually(lambda: statuses[200] > 10, "people who are served")
         watched.fail_over_after(IMPATIENT_MS)
         watched.wait_for_failover(watched.cut_off())
