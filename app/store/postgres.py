@@ -93,7 +93,8 @@ class Servers:
             return _connect(dialect, args, parameters)
         refusals = []
         for server in sorted(servers, key=lambda each: each != self._last):
-            silence = NoAnswer(f"PostgreSQL did not answer in time at {server}")
+            where = ", ".join(server.values())
+            silence = NoAnswer(f"PostgreSQL did not answer in time at {where}")
             try:
                 with gevent.Timeout(CONNECT_SECONDS / len(servers), silence):
                     connection = _connect(dialect, args, parameters | server)
