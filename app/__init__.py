@@ -1,3 +1,3 @@
 """Gatehouse: the account, session and credential service of a file-storage product."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

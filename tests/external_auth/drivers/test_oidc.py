@@ -5,6 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from app import __version__
 from app.core.http_client import ResponseLimits
 from app.external_auth.drivers.driver import ExternalProfile, parse_json
 from app.external_auth.errors import (
@@ -170,7 +171,7 @@ def test_a_public_client_only_names_itself(oidc: Client):
 def test_every_request_names_the_product_and_asks_for_json(oidc: Client):
     oidc.sign_in()
     assert {request.headers["User-Agent"] for request in oidc.provider.requests} == {
-        "Gatehouse/0.2.0"
+        f"Gatehouse/{__version__}"
     }
     assert {request.headers["Accept"] for request in oidc.provider.requests} == {"application/json"}
     assert oidc.provider.seen("/userinfo") == []
